@@ -178,7 +178,7 @@ class Hook:
         self._handle, self._pid = _HOOK(), os.getpid()
         self._begun = self._active = self._complained = self._laid_out = False
         self._names, self._shapes, self._written, self._pending, self._open_events, self._intervals = {}, {}, {}, [], {}, {}
-        self._modules, self._name_of = weakref.WeakSet(), assay_hook_config.NetworkNames()
+        self._modules, self._name_of, self._parts, self._held = weakref.WeakSet(), assay_hook_config.NetworkNames(), [], []
         self._copies = self._step_mode = self._flags = None
         self.collection_manager = CollectionManager(create_default=True)
         self._told = {}  # of each collection: the object, and how many patterns, which names and which settings the library knows
@@ -682,9 +682,9 @@ class Hook:
             self._laws.watch(module)
 
     def register_optimizer(self, optimizer):
-        """With laws=True: what is saved of its updates. Call it once the network is registered."""
-        if self._handle and self._laws:
-            self._laws.watch_optimizer(optimizer)
+        """Records how many of its weights no gradient reaches, and with laws=True its updates. Call it behind register_module()."""
+        from assay_recording.reached import watch
+        watch(self, optimizer)
 
     def _gradient_of(self, name):
         def save(gradient):

@@ -334,6 +334,20 @@ def test_parts_without_a_gradient():
     assert not any("held_without" in tag for step in trial.steps.values() for tag in step.tensors)
 
 
+def test_parts_without_a_gradient_of_a_hook_that_is_told():
+    """The other hook tells them as well, at the first recorded step from the twentieth update on."""
+    def told(net, loss, optimizer):
+        hook = assay_hook.Hook(fresh(), save_config=SaveConfig(save_interval=7), include_collections=["weights"])
+        hook.register_module(net)
+        hook.register_loss(loss)
+        hook.register_optimizer(optimizer)
+        return hook
+    trial = train(Cut(), told, steps=40, evaluate=False)
+    said = {(number, float(step.tensors[tag][1])) for (number, _), step in trial.steps.items()
+            for tag in step.tensors if tag == "scalar/held_without_gradient_0"}
+    assert said == {(21, 1.0)}, said
+
+
 def test_budget():
     """Shares and bytes; an interval divides the longer ones; what recording costs decides."""
     assert parse("1 %") == (0.01, None) and parse("0.5%, 200 MB") == (0.005, 2e8) and parse(None) == (None, None)

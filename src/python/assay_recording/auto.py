@@ -12,18 +12,16 @@ A step is an update of the optimizer, so that passes whose gradients are accumul
 a pass. The network's training flag tells TRAIN from EVAL. Weights are taken before the first pass of a step, gradients when the optimizer
 is about to step: they are then what DDP has averaged, a scaler has unscaled and the training has clipped.
 """
-import functools
 import os
 import sys
 import time
-import types
 import weakref
 
 import assay_hook
 from assay_recording.budget import NEVER, Budget
 from assay_recording.modules import watch_flags
 from assay_recording.moves import Course
-from assay_recording.reached import Reached
+from assay_recording.reached import parameters, wrap
 from assay_recording.ring import Ring
 
 COLLECTIONS = ("weights", "biases", "gradients")
@@ -87,8 +85,8 @@ class AutoHook(assay_hook.Hook):
         self._course, self._fed_names, self._known, self._ring = Course(), set(), None, Ring(self, memory, budget)
         self._fed_budget, self._fed_cost = Budget(budget, workers, first=1), 0.0
         self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
-        self._parts, self._probe, self._taken, self._has_weights = [], None, False, False
-        self._until_update, self._scaler, self._loss_handles, self._held = False, None, [], []
+        self._probe, self._taken, self._has_weights = None, False, False
+        self._until_update, self._scaler, self._loss_handles = False, None, []
         self._losses, self._all_losses = weakref.WeakSet(), False  # none is watched twice, however often watch() is called
         self._step_began, self._step_cost, self._writer_before = None, 0.0, 0.0
 
@@ -109,11 +107,11 @@ class AutoHook(assay_hook.Hook):
         if optimizer is not None:
             self.watch_optimizer(optimizer)
         elif model is not None:
-            for name, parameter in self._parameters():
+            for name, parameter in parameters(self):
                 if parameter.requires_grad:
                     parameter.register_hook(self._gradient_when_due("gradient/" + name))
         if self._scaler is not None:
-            self._wrap(scaler, "step", after=self.updated)
+            wrap(scaler, "step", after=self.updated)
         return self
 
     def _gradient_when_due(self, name):
@@ -125,7 +123,7 @@ class AutoHook(assay_hook.Hook):
         inner = assay_hook._unwrapped(model)[0]
         self._parts.append(weakref.ref(inner))
         self._probe = b"probe/weight"  # in the collection of weights alone: due when the budget says so
-        for name, parameter in self._parameters():
+        for name, parameter in parameters(self):
             if not any(part in name for part in _PART):  # such as an embedding of its own: it is a weight as well
                 assay_hook._lib.assay_hook_collection_name(self._handle, b"weights", self._encoded(name))
             if "digests" in self._thinned and _is_on_host(parameter):
@@ -173,43 +171,14 @@ class AutoHook(assay_hook.Hook):
     def watch_optimizer(self, optimizer):
         """A call of the optimizer's step() ends the step of the recording."""
         self._until_update = True
-        self.register_optimizer(optimizer)
         if any(held() is optimizer for held in self._held):
             return
-        held = weakref.ref(optimizer)
-        self._held.append(held)
-        reached = Reached(len(self._held) - 1)
-
-        def before():
-            self.before_update()
-            self._look_at_held(reached, held())
-        self._wrap(optimizer, "step", before, self.updated)
+        self.register_optimizer(optimizer)
+        wrap(optimizer, "step", self.before_update, self.updated)
 
     def until_update(self):
         """Steps end with before_update() and updated(), which somebody else calls."""
         self._until_update = True
-
-    @staticmethod
-    def _wrap(owner, name, before=None, after=None):
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def wrapped(self, *arguments, **named):
-            if before:
-                before()
-            try:
-                return original(*arguments, **named)
-            finally:
-                if after:
-                    after()
-        setattr(owner, name, types.MethodType(wrapped, owner))
-
-    def _parameters(self):
-        for part in self._parts:
-            inner = part()
-            if inner is not None:
-                for name, parameter in inner.named_parameters():
-                    yield "%s_%s" % (self._name_of(inner), assay_hook._plain_name(name)), parameter
 
     # -- steps
 
@@ -252,7 +221,7 @@ class AutoHook(assay_hook.Hook):
             self._take(gradients=False)  # before the pass: they are what the last update made, and what this pass uses
             self._taken = self._taken and not self._until_update
         if mode is assay_hook.modes.TRAIN and not self._has_weights:
-            self._ring.copy(self._parameters)
+            self._ring.copy(lambda: parameters(self))
 
     def updated(self):
         """The optimizer has stepped: the next pass of training begins the next step."""
@@ -275,17 +244,12 @@ class AutoHook(assay_hook.Hook):
         for part in self._parts if self._flags else ():
             self._flags.look(part(), assay_hook.modes.TRAIN)  # whatever it was called in before: that is what is learned from
 
-    @assay_hook._goes_on
-    def _look_at_held(self, reached, optimizer):
-        if self._passed_mode is assay_hook.modes.TRAIN:
-            reached.look(self, optimizer)
-
     def _take(self, gradients):
         if self._taken or not self._due():
             return
         self._taken = True
         began = time.perf_counter()
-        for name, parameter in self._parameters():
+        for name, parameter in parameters(self):
             if not self._has_weights:
                 self._save_torch(name, parameter)
             if gradients and parameter.grad is not None:
@@ -331,7 +295,7 @@ class AutoHook(assay_hook.Hook):
         return torch.get_num_threads() if torch is not None and self._on_host() else os.cpu_count() or 1
 
     def _on_host(self):
-        return all(p.device.type == "cpu" for _, p in self._parameters())
+        return all(p.device.type == "cpu" for _, p in parameters(self))
 
     def _say(self):
         if self._rank == 0:

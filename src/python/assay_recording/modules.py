@@ -61,6 +61,7 @@ def tell(hook, network):
     """Records, until the first step, what the modules of a network are: those without parts of their own, and what PyTorch makes of parts
     (attention); and watches its mode."""
     watch_flags(hook, network)
+    hook._parts.append(weakref.ref(network))
     said = [(module._module_name, described(module)) for module in network.modules()
             if type_of(module).startswith("torch.") or next(module.children(), None) is None]
     said += [("%s_%s" % (hook._name_of(network), name), what) for name, what in shared(network)]

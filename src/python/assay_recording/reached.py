@@ -1,5 +1,11 @@
 """reached.py - weights that an optimizer holds and no gradient reaches: of a part behind detach(), or whose output nothing uses. What is frozen on
 purpose requires no gradient, or is not given to the optimizer."""
+import functools
+import types
+import weakref
+
+import assay_hook
+
 UPDATES = 20  # in which a gradient has to come
 
 
@@ -11,14 +17,56 @@ class Reached:
 
     def look(self, hook, optimizer):
         """The optimizer is about to use the gradients."""
-        if self.updates == UPDATES or optimizer is None:
+        if self.updates > UPDATES or optimizer is None:
             return
-        self.updates += 1
+        self.updates += self.updates < UPDATES
         if self.waiting is None:
             held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-            self.waiting = [parameter for name, parameter in hook._parameters() if id(parameter) in held and "bias" not in name]
+            self.waiting = [parameter for name, parameter in parameters(hook) if id(parameter) in held and "bias" not in name]
         self.waiting = [parameter for parameter in self.waiting if parameter.requires_grad and parameter.grad is None]
-        if self.updates == UPDATES:
-            if self.waiting and hook._active:
+        if self.updates == UPDATES and (hook._active or not self.waiting):  # else at the next step that is recorded
+            if self.waiting:
                 hook.save_scalar("held_without_gradient_%d" % self.number, len(self.waiting))
-            self.waiting = []
+            self.updates, self.waiting = UPDATES + 1, []
+
+
+def watch(hook, optimizer):
+    """Looks at the updates of an optimizer from now on."""
+    if not hook._handle:
+        return
+    if hook._laws:
+        hook._laws.watch_optimizer(optimizer)
+    held = weakref.ref(optimizer)
+    hook._held.append(held)
+    reached = Reached(len(hook._held) - 1)
+
+    @assay_hook._goes_on
+    def look(hook):
+        if hook.mode is not assay_hook.modes.EVAL:
+            reached.look(hook, held())
+    wrap(optimizer, "step", lambda: look(hook))
+
+
+def parameters(hook):
+    """Of the networks that were registered, by the names that they are recorded under."""
+    for part in hook._parts:
+        inner = part()
+        if inner is not None:
+            for name, parameter in inner.named_parameters():
+                yield "%s_%s" % (hook._name_of(inner), assay_hook._plain_name(name)), parameter
+
+
+def wrap(owner, name, before=None, after=None):
+    """Calls these around a method of one object."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapped(self, *arguments, **named):
+        if before:
+            before()
+        try:
+            return original(*arguments, **named)
+        finally:
+            if after:
+                after()
+    setattr(owner, name, types.MethodType(wrapped, owner))
