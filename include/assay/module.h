@@ -7,6 +7,7 @@
 #define ASSAY_MODULE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +44,9 @@ bool assay_module_says(const char *what, const char *argument, const char *value
 const char *assay_trial_module(const struct assay_trial *trial, const char *name);
 /* What the module is that has an input or output of this name, X_input_N or X_output_N; NULL: not known. */
 const char *assay_trial_module_of(const struct assay_trial *trial, const char *tensor);
+/* How many of the modules that the trial says have a weight of their own, linear ones, convolutions and embeddings: whether it was recorded
+ * or not. What others have is not known. */
+uint32_t assay_trial_weighted_modules(const struct assay_trial *trial);
 
 #ifdef __cplusplus
 }

@@ -182,6 +182,23 @@ const char *assay_trial_module_of(const assay_trial *trial, const char *tensor)
     return assay_trial_module(trial, name);
 }
 
+uint32_t assay_trial_weighted_modules(const assay_trial *trial)
+{
+    static const char MODULE[] = "module.", SHARED[] = "shared";
+    uint32_t weighted = 0, borrowed = 0;
+    for (size_t i = 0; trial->catalog && i < trial->catalog->facts.count; i++) {
+        const assay_run_fact *fact = &trial->catalog->facts.list[i];
+        if (strncmp(fact->name, MODULE, sizeof MODULE - 1) != 0 || !fact->value)
+            continue;
+        const int kind = assay_module_kind_of(fact->value);
+        weighted += kind == ASSAY_MODULE_LINEAR || kind == ASSAY_MODULE_CONVOLUTION || kind == ASSAY_MODULE_EMBEDDING;
+        if (strncmp(fact->value, SHARED, sizeof SHARED - 1) == 0) /* "shared a.b c": modules with a weight of another */
+            for (const char *at = fact->value; (at = strchr(at, ' ')); at++)
+                borrowed++;
+    }
+    return weighted > borrowed ? weighted - borrowed : 0;
+}
+
 uint32_t assay_trial_run_workers(const assay_trial *trial)
 {
     uint32_t expected = trial->catalog->expected_workers;

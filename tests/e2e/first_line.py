@@ -19,6 +19,7 @@ import causes  # noqa: E402
 import causes_fifth  # noqa: E402
 import causes_more  # noqa: E402
 import causes_seventh  # noqa: E402
+import causes_thirteenth  # noqa: E402
 import healthy  # noqa: E402
 import torch  # noqa: E402
 from launch import Checks, mpirun  # noqa: E402
@@ -28,7 +29,7 @@ FAULTY = ("cause_inputs_zero", "cause_same_data_in_another_order", "cause_softma
           "cause_evaluation_labels_shifted", "cause_decay_too_large", "cause_one_layer_of_one_worker", "cause_nan_in_an_evaluation",
           "more_labels_of_one_class", "more_one_worker_stops_updating", "more_clipped_to_nothing",
           "fifth_one_batch_reshuffled", "fifth_evaluation_rows_seen", "fifth_underflow_grows", "seventh_codes_of_a_smaller_table",
-          "seventh_two_classes_weigh_nothing", "seventh_middle_of_three_frozen")
+          "seventh_two_classes_weigh_nothing", "seventh_middle_of_three_frozen", "thirteenth_log_probability_detached")
 HEALTHY = ("zoo_graph", "zoo_counts", "zoo_adapters", "zoo_fifth_whole_set_each_step", "zoo_fifth_a_worker_leaves", "zoo_seventh_easy_ones_first",
            "zoo_seventh_targets_network_copied")
 AT_100 = ("cause_inputs_zero", "cause_softmax_twice", "more_clipped_to_nothing", "fifth_underflow_grows", "seventh_two_classes_weigh_nothing",
@@ -45,7 +46,7 @@ def main():
     checks = Checks()
     torch.set_num_threads(1)
     known = dict(healthy.TRAININGS)
-    for faults in (causes, causes_more, causes_fifth, causes_seventh):
+    for faults in (causes, causes_more, causes_fifth, causes_seventh, causes_thirteenth):
         known.update(faults.TRAININGS)
     with tempfile.TemporaryDirectory() as made:
         for interval in INTERVALS:

@@ -1,6 +1,7 @@
 /* diagnosis.c - see diagnosis.h: makes evidence of findings, and facts of what rules say of the course. */
 #include "report/model/diagnosis.h"
 
+#include <assay/module.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -167,6 +168,11 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
     }
     for (uint32_t t = 0; t < all; t++)
         e->alike += assay_trial_role(info, t) == role && ends_alike(assay_trial_tensor(info, t), name);
+    size_t size;
+    if (role == ASSAY_ROLE_WEIGHT && strncmp(ending_of(name, &size), "weight", 6) == 0) {
+        const uint32_t weighted = assay_trial_weighted_modules(info); /* of another network, which was not recorded */
+        e->alike = weighted > e->alike ? weighted : e->alike;
+    }
     free(seen);
     return ASSAY_OK;
 }
