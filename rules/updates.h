@@ -54,23 +54,26 @@ static inline double movement_of(const assay_change *change, int dtype)
 
 #define UPDATE_MARK ((uint64_t)1 << 32) /* more than there are still pairs of a step */
 
-/* Counts (worker, step): one for each tensor that stood still there, UPDATE_MARK for each that moved. */
+/* Counts (worker, step): one for each tensor that stood still there, UPDATE_MARK for each that moved. One that never moves
+ * tells nothing of updates: a network that is not trained may be recorded at steps at which no other is. */
 static inline int updates_count(const assay_trial *trial, const assay_series *series, int column, assay_counter *steps)
 {
-    int status = ASSAY_OK;
-    uint32_t tensor = ASSAY_NO_TENSOR;
-    bool counts = false;
+    const uint32_t tensors = assay_trial_tensors(trial);
+    bool *moves = calloc((size_t)tensors + 1, sizeof *moves);
+    int status = moves ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; moves && i < assay_series_count(series); i++) {
+        const assay_row row = assay_series_row(series, i);
+        if (row.tensor < tensors && row.value[column] >= 0 && row.value[column] != STOOD_STILL)
+            moves[row.tensor] =
+                !is_gradient(trial, row.tensor) && (assay_trial_in_collection(trial, "weights", row.tensor) ||
+                                                    assay_trial_in_collection(trial, "biases", row.tensor));
+    }
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
-        assay_row row = assay_series_row(series, i);
-        if (row.value[column] < 0)
-            continue;
-        if (row.tensor != tensor)
-            counts = !is_gradient(trial, row.tensor) && (assay_trial_in_collection(trial, "weights", row.tensor) ||
-                                                         assay_trial_in_collection(trial, "biases", row.tensor));
-        tensor = row.tensor;
-        if (counts)
+        const assay_row row = assay_series_row(series, i);
+        if (row.tensor < tensors && moves[row.tensor] && row.value[column] >= 0)
             status = assay_counter_add(steps, row.worker, row.step, row.value[column] == STOOD_STILL ? 1 : UPDATE_MARK);
     }
+    free(moves);
     return status;
 }
 

@@ -92,6 +92,16 @@ def accumulated_and_frozen(folder):
 
 
 @case
+def one_of_two_in_turn_is_never_moved(folder):
+    """Each has its passes at steps of its own, the second one every other of its own without an update: it tells when there are updates."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(48):
+        name = LAYERS[step % 2]
+        made.step(step, "TRAIN", step, {name: layer(name, step // 4 if step % 2 else 0), **gradients_of([name])})
+    return made.end(), [fires_of(LAYERS[0], 4, **TRAINED)]
+
+
+@case
 def accumulated_and_stopped(folder):
     """The optimizer takes no step after step 24: beyond the usual distance nothing is excused."""
     return accumulating(folder, 4, until=24), [
