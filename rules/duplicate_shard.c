@@ -2,12 +2,17 @@
  *
  * Compares the workers' digests of a tensor at a step. A worker with the digest of a lower one has a twin. Fires when
  * it has had one at num_steps consecutive saved steps of the tensor; value = that number. Tensors with fewer than
- * min_elements elements, or with a single value, can be equal by chance and are not compared. */
+ * min_elements elements, or with a single value, can be equal by chance and are not compared; whole numbers that are the
+ * same at all saved steps, as the places of pairs in a batch, are no data. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "workers.h"
 
-enum { TWIN, WIDTH }; /* values of a row: number of the lowest worker with the same digest, or -1 */
+/* Values of a row: number of the lowest worker with the same digest, or -1; of whole numbers so many bits of it as a double
+ * holds, else NaN. */
+enum { TWIN, IS, WIDTH };
+enum { HIDDEN_BITS = 12 };
 static const double NONE = -1;
 
 static const assay_param_def params[] = {
@@ -69,14 +74,15 @@ static int add_tensor(const assay_rule *rule, assay_series *series, const assay_
     for (uint32_t i = 0; i < count && compared < 2; i++)
         compared += comparable(rule, view, items[i], &mine);
     for (uint32_t i = 0; status == ASSAY_OK && compared > 1 && i < count; i++) {
-        double twin = NONE;
+        double row[WIDTH] = {[TWIN] = NONE};
         if (!comparable(rule, view, items[i], &mine) || !has_relative(rule, view, items, count, i))
             continue;
-        for (uint32_t k = 0; k < i && twin < 0; k++)
+        for (uint32_t k = 0; k < i && row[TWIN] < 0; k++)
             if (are_relatives(rule->trial, items[i], items[k]) && comparable(rule, view, items[k], &other) &&
                 other == mine)
-                twin = items[k]->worker;
-        status = assay_series_add(series, view->step, items[i]->tensor, items[i]->worker, &twin);
+                row[TWIN] = items[k]->worker;
+        row[IS] = assay_dtype_is_float(items[i]->dtype) ? (double)NAN : (double)(mine >> HIDDEN_BITS);
+        status = assay_series_add(series, view->step, items[i]->tensor, items[i]->worker, row);
     }
     return status;
 }
@@ -92,6 +98,22 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+/* Does the tensor whose rows begin at order[i] differ between any two steps of the worker? Of one step, and of what is no
+ * whole number, nothing is held against it. */
+static bool changes(const assay_series *series, const uint64_t *order, uint64_t i)
+{
+    const assay_row first = assay_series_row(series, order[i]);
+    uint64_t steps = 0;
+    for (; i < assay_series_count(series); i++, steps++) {
+        const assay_row row = assay_series_row(series, order[i]);
+        if (row.tensor != first.tensor || row.worker != first.worker)
+            break;
+        if (row.value[IS] != first.value[IS])
+            return true;
+    }
+    return steps < 2;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     const assay_series *series = ((const assay_common_state *)state)->series;
@@ -101,11 +123,13 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = ASSAY_OK;
     assay_row before = {0};
+    bool data = true;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
         assay_row row = assay_series_row(series, order[i]);
         char note[WORKER_NOTE];
         bool same = i > 0 && row.tensor == before.tensor && row.worker == before.worker;
-        run = row.value[TWIN] >= 0 ? (same ? run : 0) + 1 : 0;
+        data = same ? data : changes(series, order, i);
+        run = data && row.value[TWIN] >= 0 ? (same ? run : 0) + 1 : 0;
         before = row;
         if (row.step < rule->start_step)
             continue;

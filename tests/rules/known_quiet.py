@@ -391,10 +391,12 @@ def end_of_a_tail(folder):
 
 @case
 def inputs_of_any_network(folder):
+    """The labels are the places of pairs in the batch, and so the same everywhere."""
     made, random = Made(folder, workers=3), numpy.random.default_rng(4)
     for step in range(6):
         own = [random.normal(size=(8, 4)) for _ in range(3)]
         made.step(step, "TRAIN", step, {"worker_%d" % w: {"Sequential_input_0": own[1 if w == 2 else w],
+                                                          "CrossEntropyLoss_input_1": numpy.arange(32),
                                                           "place_input_0": numpy.arange(32.0)} for w in range(3)})
     return made.end(), [rule("twins", "DuplicateShard", lambda e: found(1)(e) and {f["worker"] for f in e["findings"]} == {"worker_2"})]
 
