@@ -193,6 +193,34 @@ int assay_hook_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t 
 enum { ASSAY_HOOK_FIT = 5 };
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out);
 
+/* The records of the laws of computation, of what no convolution makes: what is in them, and what of a training becomes one, is
+ * in assay_recording/laws.py. All return -1 where there is no such record. `dtypes` are those of the tensors, in the order in
+ * which they are given; groups of rows and tiles of columns are at most 8, and no more than there are rows or columns.
+ *
+ * assay_hook_sketch() of many tensors, each of one column: tensor i, unless it is NULL, in first[i + 1] - first[i] groups, at most 256,
+ * a power of two or as many as there are elements. Number k of it, of the four that assay_hook_sketch() has, is at out + k stride + first[i]. */
+int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void *const *x, const void *const *y,
+                          const uint64_t *elements, const uint64_t *first, size_t stride, double *out);
+/* Saves float32 tensors of one axis, whose values follow each other. */
+int assay_hook_save_floats(assay_hook *hook, size_t count, const char *const *names, const uint64_t *sizes,
+                           const float *values);
+/* y = x Wt + b. of_w is assay_hook_sketch() of W in `tiles` groups; dtypes: of x, W, y, b, which may be NULL. */
+int assay_hook_law_linear(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
+                          const void *bias, uint64_t rows, uint64_t inputs, uint64_t outputs, int groups, int tiles,
+                          const double *of_w);
+/* What assay_hook_sketch_columns() has made of x and y with as many rows says of yt x: the sums that come out, the squares that
+ * rounding goes by, and how large the square of a sum was on the way, each [groups of y][groups of x]. x is NULL: a sum of y alone. */
+int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int of_x, int of_y, double *out);
+/* A gradient [outputs][inputs], or of a bias if there are no inputs, and what `products` rows have to have made of it, as
+ * above; dtypes: of the gradient, x, y, and of what their product was rounded to. */
+int assay_hook_law_gradient(assay_hook *hook, const char *name, const int *dtypes, const void *gradient,
+                            uint64_t outputs, uint64_t inputs, double products, int groups, int tiles,
+                            const double *expected);
+/* y = x, normalised as assay_hook_sketch_normalised() does, times weight + bias, which may be NULL; dtypes: of x, y, weight, bias. */
+int assay_hook_law_norm(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
+                        const void *weight, const void *bias, uint64_t rows, uint64_t columns, double e, int groups,
+                        int tiles);
+
 /* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
  * recording costs it. May be called at any time. ASSAY_ENOTFOUND for a collection that was not declared, ASSAY_EPARAM
  * for an interval below 1. */

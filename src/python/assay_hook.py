@@ -59,10 +59,6 @@ _SIGNATURES = {
     "set": [_HOOK, _TEXT, _TEXT], "collection": [_HOOK, _TEXT], "collection_set": [_HOOK, _TEXT, _TEXT, _TEXT],
     "collection_regex": [_HOOK, _TEXT, _TEXT], "collection_name": [_HOOK, _TEXT, _TEXT], "load": [_HOOK, _TEXT],
     "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT], "step_end": [_HOOK],
-    "sketch": [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p],
-    "sketch_columns": [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p],
-    "sketch_normalised": [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_double, ctypes.c_void_p],
-    "function": [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],
     "wants_statistics": [_HOOK, _TEXT], "set_interval": [_HOOK, _TEXT, ctypes.c_int64], "go_back": [_HOOK, ctypes.c_int],
     "save_statistics": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Statistics)],
     "get_cost": [_HOOK, ctypes.POINTER(_Cost)], "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],
@@ -507,6 +503,8 @@ class Hook:
     @_goes_on
     def _save_torch(self, name, tensor, layout=None):
         encoded = self._encoded(name)
+        if self._laws and not _lib.assay_hook_wants(self._handle, encoded):  # as most are not, beside laws
+            return None
         tensor, own = assay_hook_topology.local_piece(tensor)
         tensor, layout = tensor.detach(), layout or own
         code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"

@@ -63,6 +63,15 @@ void assay_meter_put_before(assay_meter *meter, const double *sums);
 int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, double *sum,
                          double *squares);
 
+/* What two rows of n sums, with the squares beside them, make together. */
+typedef struct assay_products {
+    double sum;     /* of x y */
+    double squares; /* of x2 y2 */
+    double crossed; /* of x^2 y2 + x2 y^2 */
+} assay_products;
+assay_products assay_sketch_products(const double *x, const double *x_squares, const double *y, const double *y_squares,
+                                     size_t n);
+
 /* What a comparison (CHANGE) of a tensor with itself comes to, by its statistics: no element is looked at again. */
 void assay_change_of_itself(const assay_measure *measure, const assay_stats *stats, assay_change *out);
 /* Gives back what a meter that has not ended borrowed; its result's room goes with assay_arena_clear(). */

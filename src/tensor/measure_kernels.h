@@ -115,6 +115,9 @@ typedef struct measure_kernels {
     /* The same of rows that follow each other, of (x - mean) scale of each row. */
     void (*normalised32)(double *sum, double *squares, const uint8_t *x, uint64_t row, size_t rows, size_t n,
                          const double *mean, const double *scale);
+    /* Of groups of doubles: sums of x y, of x2 y2, and of x^2 y2 + x2 y^2. */
+    void (*product_sums)(double lanes[3][MEASURE_LANES], const double *x, const double *x_squares, const double *y,
+                         const double *y_squares, size_t groups);
     /* x becomes exp(x), to about 1e-12 of it; beyond 700, exp(700). */
     void (*exps)(double *x, size_t n);
     /* Are all n elements within what is allowed? None is that is NaN. */

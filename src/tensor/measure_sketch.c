@@ -452,6 +452,21 @@ int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t colum
     return ASSAY_OK;
 }
 
+assay_products assay_sketch_products(const double *x, const double *x_squares, const double *y, const double *y_squares,
+                                     size_t n)
+{
+    double lanes[3][MEASURE_LANES];
+    const size_t groups = n / MEASURE_LANES;
+    assay_measure_kernels_of(assay_simd_level())->product_sums(lanes, x, x_squares, y, y_squares, groups);
+    for (size_t i = groups * MEASURE_LANES; i < n; i++) {
+        const size_t lane = i % MEASURE_LANES;
+        lanes[0][lane] += x[i] * y[i];
+        lanes[1][lane] += x_squares[i] * y_squares[i];
+        lanes[2][lane] += x[i] * x[i] * y_squares[i] + x_squares[i] * (y[i] * y[i]);
+    }
+    return (assay_products){meter_joined(lanes[0]), meter_joined(lanes[1]), meter_joined(lanes[2])};
+}
+
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     const sketch_state *s = meter_state(m);

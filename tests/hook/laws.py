@@ -157,26 +157,26 @@ def healthy_parts():
 
 def rounded_factors():
     """What factors of eleven bits do to a sum of products whose gradients are alike stays within what is said of it."""
-    from assay_recording.laws import Laws
+    from assay_recording.laws import products_of
     random, u = numpy.random.default_rng(1), 2.0 ** -11
     x, y = random.normal(size=(64, 8)), numpy.outer(random.normal(size=64), numpy.ones(8))
 
     def sums(t):
         return numpy.stack([t.sum(1)[None], (t * t).sum(1)[None]])
-    exact, squares = (t.item() for t in Laws.sums_of_products(nn.Linear(8, 8), sums(x), sums(y))[:2])
+    exact, squares = (t.item() for t in products_of(assay_hook._lib, sums(x), sums(y))[:2])
     off = [((y * (1 + random.uniform(-u, u, y.shape))).sum(1) * (x * (1 + random.uniform(-u, u, x.shape))).sum(1)).sum() - exact for _ in range(1000)]
     assert numpy.std(off) < 1.1 * u * (2 * squares / 3) ** 0.5, (numpy.std(off), squares)
 
 
 def rows_in_order():
     """Sums of rows that cancel those before them round as large sums do, which what comes out does not tell."""
-    from assay_recording.laws import Laws
+    from assay_recording.laws import products_of
     random, count, u = numpy.random.default_rng(1), 8192, 2.0 ** -24
     x, y = (1 + 0.05 * random.normal(size=(2, count, 4))).astype(numpy.float32)
     y[count // 2:] *= -1
-    exact, on_the_way = (t[..., 0] for t in Laws.sums_on_the_way(x.astype(float).T, y.astype(float).T))
+    exact, of_products, on_the_way = products_of(assay_hook._lib, *(numpy.stack([t, t * t]) for t in (x.astype(float).T, y.astype(float).T)))
     single = numpy.array([[numpy.cumsum(y[:, j] * x[:, k], dtype=numpy.float32)[-1] for k in range(4)] for j in range(4)])
-    of_products = (y.astype(float) ** 2).T @ x.astype(float) ** 2
+    assert abs(of_products / ((y.astype(float) ** 2).T @ x.astype(float) ** 2) - 1).max() < 1e-9
 
     def worst(outputs):
         return (abs(single - exact) / (6 * u * (count ** 0.5 / 3 + 2) * numpy.sqrt(of_products + outputs))).max()

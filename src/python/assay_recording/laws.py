@@ -33,42 +33,77 @@ ROW_GROUPS, COLUMN_GROUPS, MOST_COLUMNS = 4, 8, 8192
 SMALL = 1024  # numbers of a loss's inputs, or a thousandth of the weights'
 SGD, BUFFER, OF_ADAM = 0, 1, 2
 HALF_STEP = {1: 2.0 ** -24, 2: 2.0 ** -53, 14: 2.0 ** -8, 19: 2.0 ** -11}  # of dtypes
-PARTS = 8  # of the rows of a sum
 AT_ONCE = 65536  # elements of a function or pooling that are looked at in a step: others in the next one
 FUNCTIONS, FIT = 10, 5  # of the measure FUNCTION, and numbers of each
-BY_ROWS, BY_CHANNELS, BY_ROOTS, BY_ROOTS_PLUS = range(4)  # forms of a norm
+BY_CHANNELS = 1  # the form of a norm
 LARGEST, MEAN, MEAN_ROUNDED = range(3)  # of a pooling
 POOLINGS = [kind + size for kind in ("MaxPool", "AvgPool", "AdaptiveMaxPool", "AdaptiveAvgPool") for size in ("1d", "2d")]
 KNOWN, GROUPED_TILES = (1, 2, 14, 19), 2  # dtypes; tiles of a convolution with groups, whose joined kernels are larger
+_INT, _COUNT, _PLACE, _REAL = ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_double
+SIGNATURES = {
+    "sketch": [_INT, _INT, _PLACE, _PLACE, _COUNT, _COUNT, _INT, _PLACE], "sketch_columns": [_INT, _PLACE, _COUNT, _COUNT, _INT, _PLACE],
+    "sketch_normalised": [_INT, _PLACE, _COUNT, _COUNT, _INT, _REAL, _PLACE],
+    "sketch_all": [_INT, ctypes.c_size_t] + [_PLACE] * 5 + [ctypes.c_size_t, _PLACE], "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
+    "function": [_INT, _PLACE, _INT, _PLACE, _COUNT, _PLACE], "law_products": [_PLACE, _PLACE, _COUNT, _INT, _INT, _PLACE],
+    "law_linear": [_PLACE, ctypes.c_char_p] + [_PLACE] * 4 + [_COUNT] * 3 + [_INT] * 2 + [_PLACE],
+    "law_gradient": [_PLACE, ctypes.c_char_p, _PLACE, _PLACE, _COUNT, _COUNT, _REAL, _INT, _INT, _PLACE],
+    "law_norm": [_PLACE, ctypes.c_char_p] + [_PLACE] * 5 + [_COUNT] * 2 + [_REAL, _INT, _INT],
+}
 
 
 def host(tensor):
     return tensor.detach().to("cpu").contiguous()
 
 
+def place(tensor):
+    """A tensor that the library can read where it is: this one, or a copy."""
+    return tensor if tensor.is_cpu and tensor.is_contiguous() else host(tensor)
+
+
+def pointer(tensor):
+    return tensor.data_ptr() if tensor is not None else None
+
+
+def integers(*numbers):
+    return (ctypes.c_int * len(numbers))(*numbers)
+
+
+def products_of(library, x, y):
+    """What sums of columns [sums, squares][groups][rows] of x (None: ones) and y say of yt x: what comes out, the squares that rounding goes by,
+    and how large the square of a sum was on the way to that: where rows are in order, such as by label, it is far larger than what comes out,
+    and roundings are as large as it. A rounded factor meets the sum of the others in its group, whose square is more than the sum of their
+    squares where rows are alike."""
+    x, y = (numpy.ascontiguousarray(t) if t is not None else None for t in (x, y))
+    of_x, of_y = x.shape[1] if x is not None else 1, y.shape[1]
+    out = numpy.empty((3, of_y, of_x))
+    library.assay_hook_law_products(x.ctypes.data if x is not None else None, y.ctypes.data, y.shape[2], of_x, of_y, out.ctypes.data)
+    return out
+
+
 class Laws:
     def __init__(self, hook, library, dtypes):
         self.hook, self.library, self.dtypes = hook, library, dtypes
-        self.before, self.parameters, self.fed, self.step, self.names = {}, [], set(), -1, {}
-        self.turn, self.is_new, self.functions = -1, True, set()
+        for function, arguments in SIGNATURES.items():
+            getattr(library, "assay_hook_" + function).argtypes = arguments
+        self.parameters, self.fed, self.step, self.names, self.codes = Parameters(self), set(), -1, {}, {}
+        self.turn, self.wanted, self.functions = -1, False, set()
         self.clear()
 
     def _complain(self, what, error):
         self.hook._complain("law: " + what, error)
 
     def clear(self):
-        self.local, self.given, self.passes, self.weights, self.expected = {}, {}, {}, {}, {}
+        self.passes, self.weights, self.expected = {}, {}, {}
+        self.parameters.clear()
 
     def due(self):
         """Is this step saved? What is left of another one is forgotten."""
         if self.hook._global_step() != self.step:
             self.step = self.hook._global_step()
             self.clear()
-            self.is_new = True
-        wanted = self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
-        if wanted and self.is_new:
-            self.turn, self.is_new = self.turn + 1, False
-        return wanted
+            self.wanted = self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
+            self.turn += self.wanted
+        return self.wanted and self.hook._active
 
     def watch(self, module):
         """A network: its linear layers, and its parameters."""
@@ -82,9 +117,9 @@ class Laws:
                 self.watch_part(_plain_name(name), part, nn)
         for name, parameter in named:
             self.names[id(parameter)] = name
-            self.parameters.append((name, weakref.ref(parameter)))
+            number = self.parameters.add(name, parameter)
             if parameter.requires_grad:
-                parameter.register_hook(functools.partial(self.gradient, name))
+                parameter.register_hook(functools.partial(self.gradient, number, name))
 
     def watch_part(self, name, part, nn):
         """What normalises, pools or computes each element by itself."""
@@ -114,10 +149,18 @@ class Laws:
         """A loss: what it is given is recorded as it is, where that is small beside the weights."""
         module.register_forward_hook(self.after_loss)
 
+    def code(self, tensor):
+        """The number of its dtype; None: the laws know none of such tensors."""
+        kind = tensor.dtype
+        if kind not in self.codes:
+            code = self.dtypes.get(str(kind)[6:])
+            self.codes[kind] = code if code in KNOWN else None
+        return self.codes[kind] if not tensor.is_sparse else None
+
     @_goes_on
     def after_loss(self, module, inputs, output):
         tensors = [t for t in inputs if hasattr(t, "numel")]
-        most = max(SMALL, sum(p.numel() for _, p in self.living()) // 1000)
+        most = max(SMALL, self.parameters.elements() // 1000)
         if not self.due() or len(tensors) != len(inputs) or sum(t.numel() for t in tensors) > most:
             return
         prefix = module._get_name() + "_input_"
@@ -126,9 +169,6 @@ class Laws:
             if name not in self.fed:
                 self.fed.add(name)
                 self.library.assay_hook_collection_name(self.hook._handle, b"laws", name.encode())
-
-    def living(self):
-        return [(name, parameter()) for name, parameter in self.parameters if parameter() is not None]
 
     def sketch(self, x, rows, columns, groups, form=PLAIN, y=None):
         """[kinds][groups][columns]; None: not of a type that laws know, or too large."""
@@ -166,9 +206,7 @@ class Laws:
 
     @staticmethod
     def multiply(module, x, w, shape, places):
-        """[groups][groups of outputs][places of an image, 1 of a row]."""
-        if module.weight.dim() == 2:
-            return (x @ w.T)[..., None]
+        """[groups][groups of outputs][places of an image]."""
         import torch
         out = torch.nn.functional.conv2d(torch.from_numpy(x).reshape(-1, *shape), torch.from_numpy(w).reshape(len(w), -1, *module.weight.shape[2:]),
                                          None, module.stride, module.padding, module.dilation)
@@ -190,17 +228,33 @@ class Laws:
     def after_linear(self, name, module, inputs, output):
         if not self.due() or not inputs:
             return
-        x, w = inputs[0], module.weight
-        output_name = self.pass_of(name)
-        outputs, width, convolves = w.shape[0], w.numel() // w.shape[0], w.dim() > 2
-        rows = x.shape[0] if convolves else x.numel() // width
-        of_x, of_y = (self.sketch(t, rows, t.numel() // rows, ROW_GROUPS) for t in (x, output))
-        if name not in self.weights:
+        x, w, name = inputs[0], module.weight, self.pass_of(name)
+        convolves = w.dim() > 2
+        if id(module) not in self.weights:
             groups = getattr(module, "groups", 1)
-            self.weights[name] = self.sketch(w, outputs, width, COLUMN_GROUPS) if groups == 1 else self.of_groups(w, groups)
-        of_w = self.weights[name]
-        if of_x is None or of_y is None or of_w is None:
+            self.weights[id(module)] = self.sketch(w, w.shape[0], w.numel() // w.shape[0], COLUMN_GROUPS) if groups == 1 else self.of_groups(w, groups)
+        of_w = self.weights[id(module)]
+        if of_w is None or not (self.convolved if convolves else self.multiplied)(name, module, x, w, output, of_w):
             return
+        if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str) and getattr(module, "groups", 1) == 1:
+            of_inputs = self.channels(x, convolves)
+            if of_inputs is not None:
+                output.register_hook(functools.partial(self.output_gradient, module, x.dtype, of_inputs))
+
+    def multiplied(self, name, module, x, w, output, of_w):
+        (outputs, width), bias = w.shape, module.bias
+        tensors = [place(t) if t is not None else None for t in (x, output, bias)]
+        types = [self.code(t) if t is not None else 0 for t in (x, w, output, bias)]
+        rows = x.numel() // width
+        return None not in types and self.library.assay_hook_law_linear(
+            self.hook._handle, self.hook._encoded("state/laws/linear/" + name), integers(*types), *map(pointer, tensors), rows, width, outputs,
+            min(rows, ROW_GROUPS), of_w.shape[1], of_w.ctypes.data) >= 0
+
+    def convolved(self, name, module, x, w, output, of_w):
+        rows, outputs, width = x.shape[0], w.shape[0], w.numel() // w.shape[0]
+        of_x, of_y = (self.sketch(t, rows, t.numel() // rows, ROW_GROUPS) for t in (x, output))
+        if of_x is None or of_y is None:
+            return False
         groups, tiles = of_x.shape[1], of_w.shape[1]
         sign, places = self.signs(outputs), output.numel() // (rows * outputs)
         factors = [(of_x[0], of_w[0]), (of_x[1], of_w[1]), (of_x[0] * of_x[0], of_w[1]), (of_x[1], of_w[0] * of_w[0])]
@@ -212,13 +266,9 @@ class Laws:
             products += rows / groups * self.join(bias * bias, outputs, tiles)[:, None]
         of_y = of_y.reshape(4, groups, outputs, places)
         got, squares = (self.join(t, outputs, tiles, axis=1) for t in (of_y[0] * sign[:, None], of_y[1]))
-        cells = self.worst([got - want, products, squares])
-        types = [self.dtypes[str(t.dtype)[6:]] for t in (x, w, output)]
-        self.save("linear/" + output_name, [width, rows, outputs, groups, tiles, int(convolves)] + types, cells)
-        if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str) and getattr(module, "groups", 1) == 1:
-            of_inputs = self.channels(x, convolves)
-            if of_inputs is not None:
-                output.register_hook(functools.partial(self.output_gradient, module, x.dtype, of_inputs))
+        self.save("linear/" + name, [width, rows, outputs, groups, tiles, 1] + [self.code(t) for t in (x, w, output)],
+                  self.worst([got - want, products, squares]))
+        return True
 
     # -- norms
 
@@ -236,19 +286,10 @@ class Laws:
         by_channels = isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d))
         if x.shape != output.shape or x.dim() < 2 or x.numel() == 0 or (by_channels and not (module.training or module.running_mean is None)):
             return
-        rows = x.shape[0] if by_channels else x.numel() // x.shape[-1]
-        columns = x.numel() // rows
-        eps = eps_of(module)
-        sums = self.normalised_channels(module, x, output, rows) if by_channels else self.normalised_rows(module, x, output, rows, columns, eps)
-        if sums is None:
-            return
-        groups, tiles = sums[0].shape[1], min(COLUMN_GROUPS, columns)
-        sign, of_y = self.signs(columns), sums.pop(0)
-        got, squares = self.join(of_y[0] * sign, columns, tiles, axis=1), self.join(of_y[1], columns, tiles, axis=1)
-        cells = []
-        for form, want, terms in sums:
-            cells += [[form], got - self.join(want * sign, columns, tiles, axis=1), squares, self.join(terms, columns, tiles, axis=1)]
-        self.save("norm/" + name, [rows, columns, groups, tiles, self.dtypes[str(output.dtype)[6:]]], cells)
+        if by_channels:
+            self.normalised_channels(name, module, x, output)
+        else:
+            self.normalised_rows(name, module, x, output, not isinstance(module, nn.LayerNorm))
 
     def affine(self, module, repeated=1):
         """Weight and bias, for each column."""
@@ -259,47 +300,40 @@ class Laws:
         """Of each group of rows, the sum of their signs and how many there are."""
         return self.join(self.signs(rows), rows, groups)[:, None], self.join(numpy.ones(rows), rows, groups)[:, None]
 
-    def normalised_rows(self, module, x, output, rows, columns, eps):
-        """[sums of the output, (form, sums of what it has to be, squares of its terms)...], each column by itself."""
-        from torch import nn
-        roots = not isinstance(module, nn.LayerNorm)
-        eps = next((e for e in (eps, getattr(module, "epsilon", None), getattr(module, "variance_epsilon", None)) if e is not None), 1e-6)
-        code = self.dtypes.get(str(x.dtype)[6:])
-        of_y = self.sketch(output, rows, columns, ROW_GROUPS)
-        if of_y is None or code not in KNOWN or (module.weight is not None and module.weight.numel() != columns):
-            return None
-        out, x = numpy.empty((4, min(rows, ROW_GROUPS), columns)), host(x)
-        found = self.library.assay_hook_sketch_normalised(code, x.data_ptr(), rows, columns, ROW_GROUPS, -eps if roots else eps, out.ctypes.data)
-        if found != of_y.shape[1]:
-            return None
-        normalised, squares = out.reshape(-1)[:4 * found * columns].reshape(4, found, columns)[:2]
-        signs, counts = self.in_groups(rows, found)
-        weight, bias = self.affine(module)
-        scales = [(BY_ROOTS, weight), (BY_ROOTS_PLUS, weight + 1)] if roots else [(BY_ROWS, weight)]
-        return [of_y] + [(form, w * normalised + signs * bias, w * w * (squares + counts) + counts * bias * bias) for form, w in scales]
+    def normalised_rows(self, name, module, x, output, roots):
+        columns, weight, bias = x.shape[-1], module.weight, getattr(module, "bias", None)
+        rows, tensors, types = x.numel() // columns, (x, output, weight, bias), [self.code(t) if t is not None else 0 for t in (x, output, weight, bias)]
+        eps = next((e for e in (eps_of(module), getattr(module, "epsilon", None), getattr(module, "variance_epsilon", None)) if e is not None), 1e-6)
+        if None not in types and (weight is None or weight.numel() == columns):
+            tensors = [place(t) if t is not None else None for t in tensors]
+            self.library.assay_hook_law_norm(self.hook._handle, self.hook._encoded("state/laws/norm/" + name), integers(*types), *map(pointer, tensors),
+                                             rows, columns, -eps if roots else eps, min(rows, ROW_GROUPS), min(COLUMN_GROUPS, columns))
 
-    def normalised_channels(self, module, x, output, rows):
-        """The same of a batch, some channels at a time."""
+    def normalised_channels(self, name, module, x, output):
+        """Of a batch: some channels at a time, each column of them by itself."""
         import torch
+        rows = x.shape[0]
         channels, places = x.shape[1], x.numel() // (rows * x.shape[1])
-        at_once = MOST_COLUMNS // places
-        if at_once == 0:
-            return None
-        parts = []
+        columns, at_once, parts = channels * places, MOST_COLUMNS // places, []
+        if at_once == 0 or self.code(x) is None:
+            return
         for at in range(0, channels, at_once):
             some = host(x[:, at:at + at_once])
             of_x, of_y = (self.sketch(t, rows, some.shape[1] * places, ROW_GROUPS) for t in (some, host(output[:, at:at + at_once])))
             if of_x is None or of_y is None:
-                return None
+                return
             variance, mean = torch.var_mean(some.double().reshape(rows, -1, places), (0, 2), unbiased=False)
             parts.append((of_x, of_y, variance.numpy(), mean.numpy()))
         of_x, of_y = (numpy.concatenate([p[k] for p in parts], 2) for k in (0, 1))
         variance, mean = (numpy.repeat(numpy.concatenate([p[k] for p in parts]), places) for k in (2, 3))
         weight, bias = self.affine(module, places)
-        signs, counts = self.in_groups(rows, of_x.shape[1])
+        groups, tiles, sign = of_x.shape[1], min(COLUMN_GROUPS, columns), self.signs(columns)
+        signs, counts = self.in_groups(rows, groups)
         scale = weight / numpy.sqrt(variance + module.eps)
+        apart = of_y[0] - scale * (of_x[0] - signs * mean) - signs * bias
         terms = scale * scale * of_x[1] + counts * (scale * scale * mean * mean + weight * weight + bias * bias)
-        return [of_y, (BY_CHANNELS, scale * (of_x[0] - signs * mean) + signs * bias, terms)]
+        self.save("norm/" + name, [rows, columns, groups, tiles, self.code(output)],
+                  [[BY_CHANNELS], *(self.join(t, columns, tiles, axis=1) for t in (apart * sign, of_y[1], terms))])
 
     # -- functions and poolings: an element is all there is, so that some are looked at in each step
 
@@ -382,36 +416,19 @@ class Laws:
 
     @staticmethod
     def multiply_gradient(module, x, y):
-        """[groups of outputs][groups of inputs][places of a kernel, 1 of a row]."""
-        if module.weight.dim() == 2:
-            return (y @ x.T)[..., None]
+        """[groups of outputs][groups of inputs][places of a kernel]."""
         import torch
         out = torch.nn.functional.conv2d(torch.from_numpy(x), torch.from_numpy(y), None, module.dilation, module.padding, module.stride)
         high, wide = module.weight.shape[2:]
         return out[:, :, :high, :wide].transpose(0, 1).reshape(len(y), len(x), -1).numpy()
 
-    @classmethod
-    def sums_of_products(cls, module, of_inputs, of_outputs):
-        """What comes out, and the squares that rounding goes by. A rounded factor meets the sum of the others in its group, whose square is more than
-        the sum of their squares where rows are alike."""
-        (x, x2), (y, y2) = of_inputs, of_outputs
-        independent, of_x, of_y = (cls.multiply_gradient(module, a, b) for a, b in ((x2, y2), (x2, y * y), (x * x, y2)))
+    def sums_of_products(self, module, of_inputs, of_outputs):
+        """As products_of(), with places of a kernel behind: of those nothing is known on the way."""
         if module.weight.dim() == 2:
-            got, on_the_way = cls.sums_on_the_way(x, y)
-        else:
-            got, on_the_way = cls.multiply_gradient(module, x, y), numpy.zeros_like(independent)
-        return [got, numpy.maximum(independent, (of_x + of_y) / 2), on_the_way]
-
-    @staticmethod
-    def sums_on_the_way(x, y):
-        """The products of all rows, and how large the square of their sum was on the way to that, of a cell and of all in mean: where rows are
-        in order, such as by label, it is far larger than what comes out, and roundings are as large as it."""
-        ends = numpy.arange(PARTS + 1) * x.shape[1] // PARTS
-        got, largest = numpy.zeros((len(y), len(x))), 0.0
-        for begin, end in zip(ends, ends[1:]):
-            got = got + y[:, begin:end] @ x[:, begin:end].T
-            largest = numpy.maximum(largest, numpy.maximum(got * got, (got * got).mean()))
-        return got[..., None], largest[..., None]
+            return products_of(self.library, of_inputs, of_outputs)[..., None]
+        (x, x2), (y, y2) = of_inputs, of_outputs
+        independent, of_x, of_y, got = (self.multiply_gradient(module, a, b) for a, b in ((x2, y2), (x2, y * y), (x * x, y2), (x, y)))
+        return [got, numpy.maximum(independent, (of_x + of_y) / 2), numpy.zeros_like(independent)]
 
     @_goes_on
     def output_gradient(self, module, dtype, of_inputs, gradient):
@@ -420,18 +437,18 @@ class Laws:
         if of_outputs is None:
             return
         products = of_outputs[0, 0].size
-        types = [self.dtypes[str(t)[6:]] for t in (dtype, gradient.dtype)]
+        types = [self.codes[dtype], self.code(gradient)]
         self.expect(module.weight, products, types, self.sums_of_products(module, of_inputs, of_outputs))
         if module.bias is not None and module.bias.requires_grad:
-            y, y2 = (t.reshape(len(t), -1) for t in of_outputs)
-            got, on_the_way = self.sums_on_the_way(numpy.ones((1, products)), y)
-            self.expect(module.bias, products, [types[1], types[1]], [got, y2.sum(1).reshape(got.shape), on_the_way])
+            self.expect(module.bias, products, [types[1], types[1]],
+                        products_of(self.library, None, of_outputs.reshape(2, of_outputs.shape[1], -1))[..., None])
 
     def expect(self, parameter, products, types, sums):
         """Adds to what a gradient has to be, of all passes: each is rounded before it is added."""
         name = self.names.get(id(parameter))
         u = HALF_STEP[types[1]]  # sums on the way are of float32: what they round, in units of the output's
-        sums[2] = sums[2] * min(1, 6 * HALF_STEP[1] * (products ** 0.5 / 3 + 2) / (4 * u)) ** 2 if u > HALF_STEP[1] else sums[2]
+        if u > HALF_STEP[1]:
+            sums[2] = sums[2] * min(1, 6 * HALF_STEP[1] * (products ** 0.5 / 3 + 2) / (4 * u)) ** 2
         if name in self.expected:
             before = self.expected[name]
             alone = sum((t[0] * t[0]).mean() for t in (sums, before[2]))
@@ -439,19 +456,24 @@ class Laws:
             sums[2] = sums[2] + alone
         self.expected[name] = products, types, sums
 
-    def compare_gradient(self, gradient, products, types, sums):
+    def compare_gradient(self, name, gradient, products, types, sums):
         """What backward has made, in the cells of what it has to be."""
-        outputs, inputs = gradient.shape[0], gradient.shape[1] if gradient.dim() > 1 else 1
+        outputs, inputs = gradient.shape[0], gradient.shape[1] if gradient.dim() > 1 else 0
+        groups, tiles = sums[0].shape[:2]
+        own = self.code(gradient)
+        made = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else own  # cast behind a product
+        if gradient.dim() < 3:
+            expected, kept = numpy.ascontiguousarray(sums, float), place(gradient)
+            self.library.assay_hook_law_gradient(self.hook._handle, self.hook._encoded("state/laws/gradient/" + name), integers(own, *types, made),
+                                                 kept.data_ptr(), outputs, inputs, products, groups, tiles, expected.ctypes.data)
+            return
         of_rows = self.sketch(gradient, outputs, gradient.numel() // outputs, ROW_GROUPS)
         if of_rows is None or len(of_rows[0]) != len(sums[0]):
-            return None
-        groups, tiles = sums[0].shape[:2]
+            return
         of_rows = of_rows[:2].reshape(2, groups, inputs, -1)
-        sign = self.signs(inputs) if gradient.dim() > 1 else numpy.ones(1)
-        got, squares = (self.join(t, inputs, tiles, axis=1) for t in (of_rows[0] * sign[:, None], of_rows[1]))
-        code = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else self.dtypes[str(gradient.dtype)[6:]]  # cast behind a product
-        head = [products, outputs, inputs, groups, tiles, int(gradient.dim() != 2)] + types + [code]
-        return head, self.worst([got - sums[0], sums[1], numpy.maximum(squares, sums[2])])
+        got, squares = (self.join(t, inputs, tiles, axis=1) for t in (of_rows[0] * self.signs(inputs)[:, None], of_rows[1]))
+        self.save("gradient/" + name, [products, outputs, inputs, groups, tiles, 1] + types + [made],
+                  self.worst([got - sums[0], sums[1], numpy.maximum(squares, sums[2])]))
 
     @staticmethod
     def worst(cells):
@@ -461,69 +483,186 @@ class Laws:
 
     # -- parameters
 
-    def flat(self, tensor, form=PLAIN, y=None):
-        """[kinds][cells] of all elements."""
-        count = tensor.numel()
-        cells = min(max(count // CELL, min(count, 8)), MOST_CELLS) if count < 8 * CELL else min(count // CELL, MOST_CELLS)
-        out = self.sketch(tensor, count, 1, cells, form, y)
-        return None if out is None else out[:, :, 0]
-
     @_goes_on
-    def gradient(self, name, gradient):
+    def gradient(self, number, name, gradient):
         """Backward has made it: before workers average it."""
-        if not self.due() or name in self.local:
+        if not self.due() or not self.parameters.take_local(number, gradient):
             return
-        self.local[name] = self.flat(gradient)
-        found = self.compare_gradient(gradient, *self.expected[name]) if name in self.expected else None
-        if found is not None:
-            self.save("gradient/" + name, *found)
+        if name in self.expected:
+            self.compare_gradient(name, gradient, *self.expected[name])
 
     @_goes_on
     def before_update(self):
         """The optimizer is about to use the gradients."""
-        if not self.due():
-            return
-        for name, parameter in self.living():
-            if parameter.grad is None:
-                continue
-            self.given[name] = self.flat(parameter.grad)
-            local = self.local.get(name)
-            if local is not None and self.given[name] is not None:
-                self.terms("reduce/" + name, parameter, self.given[name], [local])
-            if (name, "") not in self.before:  # later on what the update before has left
-                self.before[name, ""] = self.flat(parameter)
-
-    def terms(self, name, parameter, target, terms, form=0):
-        head = [parameter.numel(), target.shape[1], self.dtypes[str(parameter.dtype)[6:]], form]
-        self.save(name, head, [target[0], target[1]] + [t[k] for t in terms for k in (0, 1)])
+        if self.due():
+            self.parameters.take_given()
 
     @_goes_on
     def updated(self, optimizer):
-        for name, parameter in self.living():
-            if self.given.get(name) is not None:
-                self.update(name, parameter, optimizer.state.get(parameter, {}))
-        if not self.given:  # a step that is not saved: what was before the next one is not known
-            self.before = {}
+        self.parameters.updated(optimizer.state)
         self.clear()
 
-    def update(self, name, parameter, state):
-        before, now, g = self.before.get((name, "")), self.flat(parameter), self.given[name]
-        self.before[name, ""] = now
-        direction, form = [g], SGD
-        for key in ("exp_avg", "exp_avg_sq", "momentum_buffer"):
-            value = state.get(key)
-            if value is None or not hasattr(value, "numel") or value.numel() != parameter.numel():
+
+class Parameters:
+    """Sums of all parameters side by side, so that few calls make all records of a step."""
+    KEYS = ("exp_avg", "exp_avg_sq", "momentum_buffer")
+    # Rows of what is kept, [4 kinds][cells of all]: the weights, as they were and are; the gradients of backward, those that are given to the
+    # optimizer; its state, as it was and is; Adam's quotient; what is made of these.
+    WAS, NOW, LOCAL, GIVEN, OLD, NEW, QUOTIENT, MOVED, SQUARES = 0, 1, 2, 3, 4, 7, 10, 11, 12
+    ROWS = 13
+
+    def __init__(self, laws):
+        self.laws, self.known, self.plans, self.elements_of, self.laid_out = laws, [], {}, [], False
+
+    def add(self, name, parameter):
+        self.known.append((name, weakref.ref(parameter)))
+        return len(self.known) - 1
+
+    def living(self):
+        return [(number, name, parameter()) for number, (name, parameter) in enumerate(self.known) if parameter() is not None]
+
+    def elements(self):
+        return sum(p.numel() for _, _, p in self.living())
+
+    def clear(self):
+        """The gradients of another step."""
+        self.laid_out = False
+        if self.elements_of:
+            self.has[[self.LOCAL, self.GIVEN]] = False
+
+    def lay_out(self):
+        """Room for those there are, once a step. What was kept of others is forgotten."""
+        if self.laid_out:
+            return
+        self.laid_out = True
+        elements = [p().numel() if p() is not None else 0 for _, p in self.known]
+        if elements == self.elements_of:
+            return
+        self.elements_of, self.plans, cells = elements, {}, []
+        for count in elements:
+            most = min(max(count // CELL, min(count, 8)), MOST_CELLS) if count < 8 * CELL else min(count // CELL, MOST_CELLS)
+            cells.append(count if count <= most else 1 << most.bit_length() - 1)
+        self.first = numpy.concatenate([[0], numpy.cumsum(cells)]).astype(numpy.uint64)
+        self.sizes, self.counts = numpy.array(cells), numpy.array(elements, numpy.uint64)
+        self.kept = numpy.zeros((self.ROWS, 4, int(self.first[-1])))
+        self.has = numpy.zeros((self.ROWS, len(elements)), bool)
+        self.one = types.SimpleNamespace(type=integers(0), place=(ctypes.c_void_p * 1)(), counts=self.counts.ctypes.data, first=self.first.ctypes.data,
+                                         local=self.kept[self.LOCAL].ctypes.data)
+
+    def sum_up(self, row, tensors, form=PLAIN, others=None, number=0):
+        """Sums of the tensors from that number on, of those that are not None."""
+        laws, count = self.laws, len(tensors)
+        places = [place(t) if t is not None else None for t in tensors], [place(t) if t is not None else None for t in others or ()]
+        codes = [laws.code(t) if t is not None else None for t in tensors]
+        found = [code is not None for code in codes]
+        pointers = [numpy.array([t.data_ptr() if t is not None and f else 0 for t, f in zip(p, found)], numpy.uintp) for p in places]
+        types = numpy.array([code or 0 for code in codes], numpy.int32)
+        laws.library.assay_hook_sketch_all(form, count, types.ctypes.data, pointers[0].ctypes.data, pointers[1].ctypes.data if others else None,
+                                           self.counts[number:].ctypes.data, self.first[number:].ctypes.data, self.kept.shape[2], self.kept[row].ctypes.data)
+        self.has[row, number:number + count] = found
+
+    def fits(self, number, tensor):
+        return tensor is not None and hasattr(tensor, "numel") and tensor.numel() == self.elements_of[number] > 0
+
+    def take_local(self, number, gradient):
+        """Of several backward passes in a step the first one counts."""
+        self.lay_out()
+        if self.has[self.LOCAL, number] or not self.fits(number, gradient):
+            return False
+        where, code = place(gradient), self.laws.code(gradient)
+        if code is None:
+            return False
+        self.one.type[0], self.one.place[0] = code, where.data_ptr()
+        self.laws.library.assay_hook_sketch_all(PLAIN, 1, self.one.type, self.one.place, None, self.one.counts + 8 * number, self.one.first + 8 * number,
+                                                self.kept.shape[2], self.one.local)
+        self.has[self.LOCAL, number] = True
+        return True
+
+    def take_given(self):
+        self.lay_out()
+        weights, gradients = [None] * len(self.known), [None] * len(self.known)
+        for number, _, parameter in self.living():
+            if self.fits(number, parameter.grad):
+                gradients[number] = parameter.grad
+                if not self.has[self.WAS, number]:  # later on what the update before has left
+                    weights[number] = parameter
+        self.sum_up(self.GIVEN, gradients)
+        if any(w is not None for w in weights):
+            was = self.has[self.WAS].copy()
+            self.sum_up(self.WAS, weights)
+            self.has[self.WAS] |= was
+
+    def updated(self, states):
+        if not self.elements_of:
+            return
+        if not self.has[self.GIVEN].any():  # a step that is not saved: what was before the next one is not known
+            self.has[:] = False
+            return
+        count = len(self.known)
+        weights, state, quotient = [None] * count, [[None] * count for _ in self.KEYS], ([None] * count, [None] * count)
+        for number, _, parameter in self.living():
+            if not self.has[self.GIVEN, number]:
                 continue
-            was, moment = self.before.get((name, key)), self.flat(value, UNSIGNED if key == "exp_avg_sq" else PLAIN)
-            self.before[name, key] = moment
-            if was is not None:
-                second = numpy.stack([g[1], g[1] * g[1]])
-                self.terms("moments/%s/%s" % (name, key), parameter, moment, [was, second] if key == "exp_avg_sq" else [was, g, before])
-            if key == "momentum_buffer":
-                direction, form = [moment], BUFFER
-        if state.get("exp_avg") is not None and state.get("exp_avg_sq") is not None:
-            adam = self.flat(state["exp_avg"], ADAM, state["exp_avg_sq"])
-            direction, form = [adam[:2], adam[2:]], OF_ADAM
-        if before is not None:
-            self.terms("update/" + name, parameter, numpy.stack([now[0] - before[0], numpy.maximum(now[1], before[1])]),
-                       direction[:1] + [before] + direction[1:], form)
+            weights[number], own = parameter, states.get(parameter, {})
+            for key, row in zip(self.KEYS, state):
+                value = own.get(key)
+                row[number] = value if self.fits(number, value) else None
+            m, v = state[0][number], state[1][number]
+            if m is not None and v is not None and m.dtype == v.dtype:
+                quotient[0][number], quotient[1][number] = m, v
+        self.sum_up(self.NOW, weights)
+        for k, row in enumerate(state):
+            self.has[self.NEW + k] = False
+            if any(t is not None for t in row):
+                self.sum_up(self.NEW + k, row, UNSIGNED if self.KEYS[k] == "exp_avg_sq" else PLAIN)
+        self.has[self.QUOTIENT] = False
+        if any(t is not None for t in quotient[0]):
+            self.sum_up(self.QUOTIENT, quotient[0], ADAM, quotient[1])
+        self.save([self.laws.code(w) or 0 if w is not None else 0 for w in weights])
+        for was, now in ((self.WAS, self.NOW), *((self.OLD + k, self.NEW + k) for k in range(len(self.KEYS)))):
+            self.kept[was][:, numpy.repeat(self.has[now], self.sizes)] = self.kept[now][:, numpy.repeat(self.has[now], self.sizes)]
+            self.has[was] |= self.has[now]
+
+    def save(self, codes):
+        kept = self.kept
+        kept[self.MOVED, 0], kept[self.MOVED, 1] = kept[self.NOW, 0] - kept[self.WAS, 0], numpy.maximum(kept[self.NOW, 1], kept[self.WAS, 1])
+        kept[self.SQUARES, 0], kept[self.SQUARES, 1] = kept[self.GIVEN, 1], kept[self.GIVEN, 1] * kept[self.GIVEN, 1]
+        what = self.has.tobytes(), tuple(codes)
+        if what not in self.plans:
+            self.plans = {what: self.plan(codes), **dict(list(self.plans.items())[:7])}  # the last few
+        names, sizes, index, heads = self.plans[what]
+        with numpy.errstate(over="ignore"):
+            values = numpy.concatenate([kept.reshape(-1), heads])[index].astype(numpy.float32)
+        self.laws.library.assay_hook_save_floats(self.laws.hook._handle, len(sizes), names, sizes.ctypes.data, values.ctypes.data)
+
+    def records_of(self, number, name):
+        """(name, form, rows and kinds) of the records of one parameter, the target before the terms."""
+        has = self.has[:, number]
+        if has[self.LOCAL]:
+            yield "reduce/" + name, 0, [(self.GIVEN, 0), (self.LOCAL, 0)]
+        direction, form = [(self.GIVEN, 0)], SGD
+        for k, key in enumerate(self.KEYS):
+            if has[self.OLD + k] and has[self.NEW + k]:
+                terms = [(self.SQUARES, 0)] if key == "exp_avg_sq" else [(self.GIVEN, 0), (self.WAS, 0)]
+                yield "moments/%s/%s" % (name, key), 0, [(self.NEW + k, 0), (self.OLD + k, 0), *terms]
+            if key == "momentum_buffer" and has[self.NEW + k]:
+                direction, form = [(self.NEW + k, 0)], BUFFER
+        if has[self.QUOTIENT]:
+            direction, form = [(self.QUOTIENT, 0), (self.QUOTIENT, 2)], OF_ADAM
+        if has[self.WAS] and has[self.NOW]:
+            yield "update/" + name, form, [(self.MOVED, 0), direction[0], (self.WAS, 0), *direction[1:]]
+
+    def plan(self, codes):
+        """Names and sizes of the records, and where their numbers are: in what is kept, or in the heads behind that."""
+        names, heads, index, sizes, total = [], [], [], [], self.kept.shape[2]
+        for number, name, _ in self.living():
+            first, cells = int(self.first[number]), int(self.sizes[number])
+            for record, form, pairs in self.records_of(number, name) if self.has[self.GIVEN, number] else ():
+                at = [numpy.arange(4) + self.kept.size + len(heads)]
+                at += [(4 * row + kind + k) * total + first + numpy.arange(cells) for row, kind in pairs for k in (0, 1)]
+                heads += [self.elements_of[number], cells, codes[number], form]
+                names.append(self.laws.hook._encoded("state/laws/" + record))
+                index.append(numpy.concatenate(at))
+                sizes.append(len(index[-1]))
+        return ((ctypes.c_char_p * len(names))(*names), numpy.array(sizes, numpy.uint64), numpy.concatenate(index or [numpy.zeros(0, int)]),
+                numpy.array(heads, float))

@@ -1,0 +1,317 @@
+/* laws.c - both sides of the laws of computation, in cells, and the records of them: what they are of is said, and decided,
+ * by assay_recording/laws.py. Here is what would take longer than reading the tensors if Python did it.
+ *
+ * A matrix is joined to groups of rows by sketch.c; columns are joined to tiles here, with the signs that rows have. */
+#include <assay/hook.h>
+#include <assay/measure.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "tensor/convert.h"
+#include "tensor/measure.h"
+
+enum {
+    MOST_GROUPS = 8,
+    MOST_CELLS = MOST_GROUPS * MOST_GROUPS,
+    MOST_COLUMNS = 8192, /* so that there are as many groups as were asked for */
+    MOST_OF_A_COLUMN = 256,
+    PARTS = 8, /* of the rows of a sum */
+    MOST_NUMBERS = 16 + 2 * (1 + 3 * MOST_CELLS),
+};
+
+/* As numpy.maximum(): NaN where one of them is. */
+static double larger(double a, double b)
+{
+    return a >= b || isnan(a) ? a : b;
+}
+
+static bool is_group_count(int n)
+{
+    return n > 0 && n <= MOST_GROUPS;
+}
+
+/* ---- a record ---- */
+
+typedef struct record {
+    size_t count;
+    float number[MOST_NUMBERS];
+} record;
+
+static void put(record *r, double x)
+{
+    r->number[r->count++] = (float)x;
+}
+
+static void put_all(record *r, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        put(r, x[i]);
+}
+
+static int save(assay_hook *hook, const char *name, const record *r)
+{
+    const int64_t shape[] = {(int64_t)r->count};
+    return assay_hook_save(hook, name, ASSAY_FLOAT32, 1, shape, r->number);
+}
+
+int assay_hook_save_floats(assay_hook *hook, size_t count, const char *const *names, const uint64_t *sizes,
+                           const float *values)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < count; values += sizes[i++]) {
+        const int64_t shape[] = {(int64_t)sizes[i]};
+        ASSAY_THEN(status, assay_hook_save(hook, names[i], ASSAY_FLOAT32, 1, shape, values));
+    }
+    return status;
+}
+
+/* ---- sums ---- */
+
+/* Sums and squares of a matrix, [groups][columns] each; `sum` is what to free. */
+typedef struct joined_rows {
+    double *sum, *squares;
+} joined_rows;
+
+static bool join_rows(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, joined_rows *out)
+{
+    const size_t cells = (size_t)groups * (size_t)columns;
+    if (columns == 0 || columns > MOST_COLUMNS || (uint64_t)groups > rows)
+        return false;
+    *out = (joined_rows){.sum = assay_alloc(2 * cells * sizeof(double))};
+    out->squares = out->sum ? out->sum + cells : NULL;
+    return out->sum && assay_hook_sketch(ASSAY_SKETCH_PLAIN, dtype, x, NULL, rows, columns, groups, out->sum) == groups;
+}
+
+/* Adds columns to the tiles that they are in. */
+static void join_columns(const double *x, uint64_t columns, int tiles, bool is_signed, double *out)
+{
+    for (int h = 0; h < tiles; h++)
+        for (uint64_t j = assay_sketch_first_row((uint64_t)h, columns, (uint64_t)tiles),
+                      end = assay_sketch_first_row((uint64_t)h + 1, columns, (uint64_t)tiles);
+             j < end; j++)
+            out[h] += is_signed ? assay_sketch_sign(j) * x[j] : x[j];
+}
+
+/* The sum of the signs of a group's rows. */
+static double signs_of(int group, uint64_t rows, int groups)
+{
+    double sum = 0;
+    for (uint64_t i = assay_sketch_first_row((uint64_t)group, rows, (uint64_t)groups),
+                  end = assay_sketch_first_row((uint64_t)group + 1, rows, (uint64_t)groups);
+         i < end; i++)
+        sum += assay_sketch_sign(i);
+    return sum;
+}
+
+/* n numbers of a weight or bias; `other` where there is none. False: it is of no type that has numbers. */
+static bool read_vector(int dtype, const void *x, double other, uint64_t n, double *out)
+{
+    for (uint64_t i = 0; !x && i < n; i++)
+        out[i] = other;
+    if (x)
+        assay_to_double(dtype, x, (size_t)n, out);
+    return !x || assay_dtype_size(dtype) > 0;
+}
+
+int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void *const *x, const void *const *y,
+                          const uint64_t *elements, const uint64_t *first, size_t stride, double *out)
+{
+    double own[4 * MOST_OF_A_COLUMN];
+    int status = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t groups = first[i + 1] - first[i];
+        if (!x[i])
+            continue;
+        if (groups == 0 || groups > MOST_OF_A_COLUMN ||
+            assay_hook_sketch(form, dtypes[i], x[i], y ? y[i] : NULL, elements[i], 1, (int)groups, own) != (int)groups)
+            status = -1;
+        else
+            for (size_t kind = 0; kind < (form == ASSAY_SKETCH_ADAM ? 4 : 2); kind++)
+                memcpy(out + kind * stride + first[i], own + kind * groups, groups * sizeof *out);
+    }
+    return status;
+}
+
+/* ---- y = x Wt + b ---- */
+
+/* Of each cell: how far y is from that, squares of the products, squares of y. */
+static void linear_cells(const joined_rows *x, const joined_rows *y, const double *of_w, const double *bias,
+                         uint64_t rows, uint64_t inputs, uint64_t outputs, int groups, int tiles, double *cells)
+{
+    double sums[MOST_GROUPS] = {0}, squares[MOST_GROUPS] = {0}, squared[MOST_COLUMNS];
+    const double *w = of_w, *w_squares = of_w + (size_t)tiles * inputs;
+    for (uint64_t j = 0; j < outputs; j++)
+        squared[j] = bias[j] * bias[j];
+    join_columns(bias, outputs, tiles, true, sums);
+    join_columns(squared, outputs, tiles, false, squares);
+    for (int g = 0; g < groups; g++) {
+        const double *own = x->sum + (size_t)g * inputs, *own_squares = x->squares + (size_t)g * inputs;
+        double *at = cells + (size_t)g * (size_t)tiles, *products = at + (size_t)groups * (size_t)tiles;
+        double *out = products + (size_t)groups * (size_t)tiles;
+        const double signs = signs_of(g, rows, groups);
+        join_columns(y->sum + (size_t)g * outputs, outputs, tiles, true, at);
+        join_columns(y->squares + (size_t)g * outputs, outputs, tiles, false, out);
+        for (int h = 0; h < tiles; h++) {
+            const assay_products p = assay_sketch_products(own, own_squares, w + (size_t)h * inputs,
+                                                           w_squares + (size_t)h * inputs, (size_t)inputs);
+            at[h] -= p.sum + signs * sums[h];
+            products[h] = larger(p.squares, p.crossed / 2) + (double)rows / groups * squares[h];
+        }
+    }
+}
+
+int assay_hook_law_linear(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
+                          const void *bias, uint64_t rows, uint64_t inputs, uint64_t outputs, int groups, int tiles,
+                          const double *of_w)
+{
+    joined_rows of_x = {0}, of_y = {0};
+    double of_bias[MOST_COLUMNS], cells[3 * MOST_CELLS] = {0};
+    record r = {0};
+    int status = -1;
+    if (is_group_count(groups) && is_group_count(tiles) && join_rows(dtypes[0], x, rows, inputs, groups, &of_x) &&
+        join_rows(dtypes[2], y, rows, outputs, groups, &of_y) && read_vector(dtypes[3], bias, 0, outputs, of_bias)) {
+        linear_cells(&of_x, &of_y, of_w, of_bias, rows, inputs, outputs, groups, tiles, cells);
+        put_all(&r, (double[]){(double)inputs, (double)rows, (double)outputs, groups, tiles, 0}, 6);
+        put_all(&r, (double[]){dtypes[0], dtypes[1], dtypes[2]}, 3);
+        put_all(&r, cells, 3 * (size_t)groups * (size_t)tiles);
+        status = save(hook, name, &r);
+    }
+    free(of_x.sum);
+    free(of_y.sum);
+    return status;
+}
+
+/* ---- dW = dyt x ---- */
+
+int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int of_x, int of_y, double *out)
+{
+    if (!is_group_count(of_x) || !is_group_count(of_y))
+        return -1;
+    const int cells = of_x * of_y;
+    double *sum = out, *squares = out + cells, *largest = out + 2 * (ptrdiff_t)cells, crossed[MOST_CELLS] = {0};
+    for (int i = 0; i < 3 * cells; i++)
+        out[i] = 0;
+    for (uint64_t part = 0; part < PARTS; part++) {
+        const uint64_t begin = part * rows / PARTS, n = (part + 1) * rows / PARTS - begin;
+        double mean = 0;
+        for (int c = 0; c < cells; c++) {
+            const double *of = y + (uint64_t)(c / of_x) * rows + begin, *of_squares = of + (uint64_t)of_y * rows;
+            assay_products p = {0};
+            if (x) {
+                const double *other = x + (uint64_t)(c % of_x) * rows + begin;
+                p = assay_sketch_products(other, other + (uint64_t)of_x * rows, of, of_squares, (size_t)n);
+            }
+            for (uint64_t i = 0; !x && i < n; i++) {
+                p.sum += of[i];
+                p.squares += of_squares[i];
+            }
+            sum[c] += p.sum;
+            squares[c] += p.squares;
+            crossed[c] += p.crossed;
+            mean += sum[c] * sum[c] / cells;
+        }
+        for (int c = 0; c < cells; c++)
+            largest[c] = larger(largest[c], larger(sum[c] * sum[c], mean));
+    }
+    for (int c = 0; c < cells; c++)
+        squares[c] = larger(squares[c], crossed[c] / 2);
+    return ASSAY_OK;
+}
+
+int assay_hook_law_gradient(assay_hook *hook, const char *name, const int *dtypes, const void *gradient,
+                            uint64_t outputs, uint64_t inputs, double products, int groups, int tiles,
+                            const double *expected)
+{
+    joined_rows of = {0};
+    record r = {0};
+    int status = -1;
+    const bool is_bias = inputs == 0; /* of which each output has one number */
+    const uint64_t columns = is_bias ? 1 : inputs;
+    if (is_group_count(groups) && is_group_count(tiles) &&
+        join_rows(dtypes[0], gradient, outputs, columns, groups, &of)) {
+        const size_t cells = (size_t)groups * (size_t)tiles;
+        double got[MOST_CELLS] = {0}, squares[MOST_CELLS] = {0};
+        for (int g = 0; g < groups; g++) {
+            join_columns(of.sum + (size_t)g * columns, columns, tiles, !is_bias, got + (ptrdiff_t)g * tiles);
+            join_columns(of.squares + (size_t)g * columns, columns, tiles, false, squares + (ptrdiff_t)g * tiles);
+        }
+        for (size_t c = 0; c < cells; c++) {
+            got[c] -= expected[c];
+            squares[c] = larger(squares[c], expected[2 * cells + c]);
+        }
+        put_all(&r, (double[]){products, (double)outputs, (double)columns, groups, tiles, is_bias}, 6);
+        put_all(&r, (double[]){dtypes[1], dtypes[2], dtypes[3]}, 3);
+        put_all(&r, got, cells);
+        put_all(&r, expected + cells, cells);
+        put_all(&r, squares, cells);
+        status = save(hook, name, &r);
+    }
+    free(of.sum);
+    return status;
+}
+
+/* ---- norms of rows ---- */
+
+typedef struct norm_sides {
+    joined_rows normalised, y;
+    double weight[MOST_COLUMNS], bias[MOST_COLUMNS];
+    double want[MOST_COLUMNS], terms[MOST_COLUMNS]; /* of one group, each column by itself */
+} norm_sides;
+
+/* One form of it: what has to come out, with a weight that is larger by `more`. */
+static void put_norm(record *r, norm_sides *n, uint64_t rows, uint64_t columns, int groups, int tiles, double form,
+                     double more)
+{
+    double cells[3 * MOST_CELLS] = {0};
+    const size_t all = (size_t)groups * (size_t)tiles;
+    for (int g = 0; g < groups; g++) {
+        const double *x = n->normalised.sum + (size_t)g * columns,
+                     *x_squares = n->normalised.squares + (size_t)g * columns;
+        const double signs = signs_of(g, rows, groups);
+        const double count = (double)(assay_sketch_first_row((uint64_t)g + 1, rows, (uint64_t)groups) -
+                                      assay_sketch_first_row((uint64_t)g, rows, (uint64_t)groups));
+        for (uint64_t j = 0; j < columns; j++) {
+            const double w = n->weight[j] + more, b = n->bias[j];
+            n->want[j] = n->y.sum[(size_t)g * columns + j] - (w * x[j] + signs * b);
+            n->terms[j] = w * w * (x_squares[j] + count) + count * b * b;
+        }
+        double *at = cells + (ptrdiff_t)g * tiles;
+        join_columns(n->want, columns, tiles, true, at);
+        join_columns(n->y.squares + (size_t)g * columns, columns, tiles, false, at + all);
+        join_columns(n->terms, columns, tiles, false, at + 2 * all);
+    }
+    put(r, form);
+    put_all(r, cells, 3 * all);
+}
+
+int assay_hook_law_norm(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
+                        const void *weight, const void *bias, uint64_t rows, uint64_t columns, double e, int groups,
+                        int tiles)
+{
+    norm_sides *n = assay_alloc_zeroed(1, sizeof *n);
+    const bool roots = signbit(e);
+    record r = {0};
+    int status = -1;
+    if (n && is_group_count(groups) && is_group_count(tiles) && (uint64_t)tiles <= columns &&
+        join_rows(dtypes[1], y, rows, columns, groups, &n->y) &&
+        read_vector(dtypes[2], weight, 1, columns, n->weight) && read_vector(dtypes[3], bias, 0, columns, n->bias)) {
+        const size_t cells = (size_t)groups * (size_t)columns;
+        n->normalised.sum = assay_alloc(2 * cells * sizeof(double));
+        if (n->normalised.sum &&
+            assay_hook_sketch_normalised(dtypes[0], x, rows, columns, groups, e, n->normalised.sum) == groups) {
+            n->normalised.squares = n->normalised.sum + cells;
+            put_all(&r, (double[]){(double)rows, (double)columns, groups, tiles, dtypes[1]}, 5);
+            put_norm(&r, n, rows, columns, groups, tiles, roots ? 2 : 0, 0);
+            if (roots)
+                put_norm(&r, n, rows, columns, groups, tiles, 3, 1);
+            status = save(hook, name, &r);
+        }
+        free(n->normalised.sum);
+    }
+    if (n)
+        free(n->y.sum);
+    free(n);
+    return status;
+}
