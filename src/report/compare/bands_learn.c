@@ -106,12 +106,12 @@ static double finite_or_0(double value)
 }
 
 /* The most that a good run scores against the others. What is not finite is no measure of chance. */
-static int find_worst(const assay_outcome *outcome, const assay_noise *noise, assay_score *worst)
+static int find_worst(const assay_grids *grids, const assay_noise *noise, assay_score *worst)
 {
-    assay_score *score = assay_alloc(outcome->trial_count * sizeof *score);
-    int status = score ? assay_noise_leave_one_out(outcome, noise, false, ASSAY_BAND_STEPS, score) : ASSAY_ENOMEM;
-    *worst = (assay_score){0};
-    for (size_t t = 0; status == ASSAY_OK && t < outcome->trial_count; t++) {
+    const size_t trials = assay_grids_trials(grids);
+    assay_score *score = assay_alloc(trials * sizeof *score);
+    int status = score ? assay_noise_leave_one_out(grids, noise, false, ASSAY_BAND_STEPS, score, NULL) : ASSAY_ENOMEM;
+    for (size_t t = 0; status == ASSAY_OK && t < trials; t++) {
         worst->losses = fmax(worst->losses, finite_or_0(score[t].losses));
         worst->gaps = fmax(worst->gaps, finite_or_0(score[t].gaps));
         worst->tensors = fmax(worst->tensors, finite_or_0(score[t].tensors));
@@ -144,15 +144,18 @@ static void put_head(size_t trials, const assay_noise *noise, const assay_score 
 int assay_bands_put(const assay_outcome *outcome, const assay_noise *noise, assay_buf *out)
 {
     size_t begin = out->size, trials = 0;
-    assay_score worst;
+    assay_score worst = {0};
     writer w = {.out = out, .sorted = assay_alloc(outcome->trial_count * sizeof *w.sorted)};
-    int status = w.sorted ? find_worst(outcome, noise, &worst) : ASSAY_ENOMEM;
+    int status = ASSAY_OK;
+    assay_grids *grids = assay_grids_new(outcome, false, &status);
+    ASSAY_THEN(status, w.sorted ? find_worst(grids, noise, &worst) : ASSAY_ENOMEM);
     for (size_t t = 0; t < outcome->trial_count; t++)
         trials += outcome->trials[t].status == ASSAY_OK;
     if (status == ASSAY_OK)
         put_head(trials, noise, &worst, out);
     for (int f = 0; status == ASSAY_OK && f < ASSAY_BAND_FIGURES; f++)
-        status = assay_grid_walk(outcome, f, ASSAY_BAND_STEPS, put_band, &w);
+        status = assay_grids_walk(grids, f, ASSAY_BAND_STEPS, put_band, &w);
+    assay_grids_free(grids);
     free(w.sorted);
     assay_put_format(out, "],\n");
     if (status != ASSAY_OK || assay_buf_status(out) != ASSAY_OK)

@@ -200,11 +200,27 @@ static int compare_traces(assay_comparison *c)
     return c->traces ? assay_trace_compare(data[0], data[1], c->traces) : ASSAY_ENOMEM;
 }
 
+/* What outliers and odd ones are found by. */
+static int make_grids(assay_comparison *c)
+{
+    int status = ASSAY_OK;
+    if (c->trials >= ASSAY_OUTLIER_TRIALS)
+        c->grids = assay_grids_new(c->outcome, false, &status);
+    return status;
+}
+
+static int drop_grids(assay_comparison *c)
+{
+    assay_grids_free(c->grids);
+    c->grids = NULL;
+    return ASSAY_OK;
+}
+
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
 {
     static int (*const parts[])(assay_comparison *) = {
-        compare_groups, compare_losses,   compare_tensors, compare_classes, compare_outliers,
-        compare_odd,    compare_settings, compare_paces,   compare_traces,  compare_answer};
+        compare_groups, compare_losses, compare_tensors,  compare_classes, make_grids,     compare_outliers,
+        compare_odd,    drop_grids,     compare_settings, compare_paces,   compare_traces, compare_answer};
     *out = NULL;
     if (outcome->trial_count < 2)
         return ASSAY_OK;
@@ -257,6 +273,7 @@ void assay_comparison_free(assay_comparison *c)
     }
     for (size_t i = 0; i < c->outliers; i++)
         free(c->outlier[i].what);
+    assay_grids_free(c->grids);
     for (size_t i = 0; i < c->settings; i++)
         free(c->setting[i].value);
     free(c->setting);

@@ -200,9 +200,9 @@ static int add_absences(assay_comparison *c, size_t readable)
                  .still = assay_alloc_zeroed(c->trials, sizeof *a.still),
                  .missing = assay_alloc_zeroed(c->trials, sizeof *a.missing)};
     int status = a.still && a.missing ? ASSAY_OK : ASSAY_ENOMEM;
-    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_NORM, STEPS_KEPT, look_for_absence, &a));
-    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_VALUE, STEPS_KEPT, look_for_absence, &a));
-    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_LOSS, STEPS_KEPT, look_for_absence, &a));
+    ASSAY_THEN(status, assay_grids_walk(c->grids, ASSAY_BAND_NORM, STEPS_KEPT, look_for_absence, &a));
+    ASSAY_THEN(status, assay_grids_walk(c->grids, ASSAY_BAND_VALUE, STEPS_KEPT, look_for_absence, &a));
+    ASSAY_THEN(status, assay_grids_walk(c->grids, ASSAY_BAND_LOSS, STEPS_KEPT, look_for_absence, &a));
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         status = add_names(&c->trial[t], &a.still[t], "never updated");
         ASSAY_THEN(status, add_names(&c->trial[t], &a.missing[t], "missing"));
@@ -251,54 +251,6 @@ static int add_ends(assay_comparison *c)
 
 /* ---- curves ---- */
 
-/* The curve of an odd trial that lies farthest out, among figures [from, to). */
-typedef struct farthest {
-    int from, to;
-    const char *tensor; /* NULL: none was found */
-    int figure, mode;
-    double score;
-    int64_t mode_step;
-} farthest;
-
-typedef struct search {
-    const assay_noise *noise;
-    farthest *of;   /* [trials] */
-    double *sorted; /* [trials] */
-    double *score;  /* [STEPS_KEPT * trials], then [STEPS_KEPT] of one trial */
-} search;
-
-static void look_at_curve(const search *s, const assay_grid *grid, size_t trial)
-{
-    farthest *f = &s->of[trial];
-    double *of_step = s->score + STEPS_KEPT * grid->trials;
-    int64_t step[STEPS_KEPT + 1];
-    size_t n = 0, first;
-    for (size_t i = 0; i < grid->steps; i++) {
-        if (isnan(s->score[i * grid->trials + trial]))
-            continue;
-        step[n] = grid->step[i];
-        of_step[n++] = s->score[i * grid->trials + trial];
-    }
-    const double score = n ? assay_noise_of_curve(s->noise, of_step, n, 1, &first) : 0;
-    if (score <= f->score)
-        return;
-    f->score = score;
-    f->tensor = grid->tensor;
-    f->figure = grid->figure;
-    f->mode = grid->mode;
-    f->mode_step = step[first < n ? first : 0];
-}
-
-static int find_farthest(void *context, const assay_grid *grid)
-{
-    const search *s = context;
-    assay_noise_of_grid(grid, s->noise, true, s->sorted, s->score);
-    for (size_t t = 0; t < grid->trials; t++)
-        if (s->of[t].from <= grid->figure && grid->figure < s->of[t].to)
-            look_at_curve(s, grid, t);
-    return ASSAY_OK;
-}
-
 /* What of a tensor leaves those of the others; "": the tensor itself does. */
 static const char *curve_subject(int figure)
 {
@@ -321,30 +273,13 @@ static const char *curve_subject(int figure)
     }
 }
 
-/* Says of each trial which of its curves lies farthest out. Each figure is gone through once for all of them. */
-static int add_farthest(assay_comparison *c, const assay_noise *noise, farthest *of)
+static int add_curve(assay_compared_trial *trial, const assay_far_curve *far)
 {
-    search s = {.noise = noise,
-                .of = of,
-                .sorted = assay_alloc(c->trials * sizeof *s.sorted),
-                .score = assay_alloc(STEPS_KEPT * (c->trials + 1) * sizeof *s.score)};
-    int status = s.sorted && s.score ? ASSAY_OK : ASSAY_ENOMEM;
-    for (int figure = 0; status == ASSAY_OK && figure < ASSAY_BAND_FIGURES; figure++) {
-        bool wanted = false;
-        for (size_t t = 0; t < c->trials && !wanted; t++)
-            wanted = of[t].from <= figure && figure < of[t].to;
-        if (wanted)
-            status = assay_grid_walk(c->outcome, figure, STEPS_KEPT, find_farthest, &s);
-    }
-    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++)
-        if (of[t].tensor)
-            status =
-                add_reason(&c->trial[t], compare_text_of("%s%s leaves those of the others from %s step %" PRId64 " on",
-                                                         curve_subject(of[t].figure), of[t].tensor,
-                                                         assay_mode_name(of[t].mode), of[t].mode_step));
-    free(s.sorted);
-    free(s.score);
-    return status;
+    if (!far->tensor)
+        return ASSAY_OK;
+    return add_reason(trial, compare_text_of("%s%s leaves those of the others from %s step %" PRId64 " on",
+                                             curve_subject(far->figure), far->tensor, assay_mode_name(far->mode),
+                                             far->mode_step));
 }
 
 static int add_curves(assay_comparison *c)
@@ -353,22 +288,22 @@ static int add_curves(assay_comparison *c)
     const double limit = assay_noise_limit_of_curve(c->readable);
     const assay_noise noise = ASSAY_NOISE_DEFAULTS;
     assay_score *score = assay_alloc(c->trials * sizeof *score);
-    farthest *of = assay_alloc_zeroed(c->trials, sizeof *of);
-    int status = score && of ? assay_noise_leave_one_out(c->outcome, &noise, true, STEPS_KEPT, score) : ASSAY_ENOMEM;
+    assay_farthest *far = assay_alloc(c->trials * sizeof *far);
+    int status =
+        score && far ? assay_noise_leave_one_out(c->grids, &noise, true, STEPS_KEPT, score, far) : ASSAY_ENOMEM;
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         c->trial[t].score = score[t];
         if (c->trial[t].reasons > 0)
             continue;
         if (score[t].losses > limit)
-            of[t] = (farthest){.from = ASSAY_BAND_LOSS, .to = ASSAY_BAND_GAP};
+            status = add_curve(&c->trial[t], &far[t].loss);
         else if (score[t].gaps > limit)
-            of[t] = (farthest){.from = ASSAY_BAND_GAP, .to = ASSAY_BAND_NORM};
+            status = add_curve(&c->trial[t], &far[t].gap);
         else if (score[t].tensors > limit || score[t].tensor > ONE_TENSOR * limit)
-            of[t] = (farthest){.from = ASSAY_BAND_NORM, .to = ASSAY_BAND_FIGURES};
+            status = add_curve(&c->trial[t], &far[t].tensor);
     }
-    ASSAY_THEN(status, add_farthest(c, &noise, of));
     free(score);
-    free(of);
+    free(far);
     return status;
 }
 

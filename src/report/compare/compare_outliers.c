@@ -221,8 +221,9 @@ int compare_outliers(assay_comparison *c)
     int status = value && there ? ASSAY_OK : ASSAY_ENOMEM;
     ASSAY_THEN(status, judge_losses(c, value, there));
     ASSAY_THEN(status, judge_classes(c, there));
-    ASSAY_THEN(status, assay_grid_walk(c->outcome, ASSAY_BAND_VALUE, ASSAY_BAND_STEPS, judge_number,
-                                       &(numbers){c, value, there}));
+    if (c->grids)
+        ASSAY_THEN(status, assay_grids_walk(c->grids, ASSAY_BAND_VALUE, ASSAY_BAND_STEPS, judge_number,
+                                            &(numbers){c, value, there}));
     if (status == ASSAY_OK && c->outliers > 0)
         qsort(c->outlier, c->outliers, sizeof *c->outlier, by_score);
     free(value);

@@ -154,6 +154,7 @@ typedef struct assay_comparison {
     size_t trials, baseline;
     size_t paces; /* trials with profiler data */
     double tolerance;
+    assay_grids *grids;          /* while it is made, and only with trials enough to have outliers */
     assay_compared_trial *trial; /* [trials]; owned, as all below */
     assay_trial_group *group;    /* by their first trial */
     size_t groups;

@@ -1,4 +1,5 @@
-/* grid.c - see grid.h. The values of one figure are in memory at a time, sorted by tensor and step. */
+/* grid.c - see grid.h. A trial's curves are made once for all figures: making and sorting them takes longer than what is asked
+ * of them. */
 #include "report/compare/grid.h"
 
 #include <math.h>
@@ -37,27 +38,45 @@ double assay_band_value(const assay_tensor_point *point, int figure)
     }
 }
 
-/* One figure of one tensor of one trial at one mode step. */
-typedef struct sample {
+/* Figures that are taken of the same curves. */
+typedef enum kind { OF_LOSSES, OF_GAPS, OF_TENSORS, OF_NUMBERS, KINDS } kind;
+
+enum { TENSOR_FIGURES = ASSAY_BAND_ELEMENTS - ASSAY_BAND_NORM + 1 };
+
+static kind kind_of(int figure)
+{
+    return figure == ASSAY_BAND_LOSS    ? OF_LOSSES
+           : figure == ASSAY_BAND_GAP   ? OF_GAPS
+           : figure == ASSAY_BAND_VALUE ? OF_NUMBERS
+                                        : OF_TENSORS;
+}
+
+/* The curve of a tensor of one trial: `value` has each figure of the kind, one behind the other. */
+typedef struct strand {
     const char *tensor; /* borrowed from the outcome */
-    int64_t mode_step;
-    double value;
     int mode;
     uint32_t trial;
-} sample;
+    size_t count;
+    int64_t *step; /* [count] ascending mode steps; owned, the values with it */
+    double *value; /* [figure * count + i] */
+} strand;
 
-typedef struct samples {
-    sample *list;
-    size_t count, room;
-} samples;
+/* The strands [first, end) are one tensor's in one mode. */
+typedef struct group {
+    size_t first, end;
+    int64_t *step; /* [steps] all that they have, ascending; owned */
+    size_t steps;
+} group;
 
-static int add(samples *s, const sample *one)
-{
-    if (!assay_vec_reserve(&s->list, &s->room, s->count + 1, sizeof *s->list))
-        return ASSAY_ENOMEM;
-    s->list[s->count++] = *one;
-    return ASSAY_OK;
-}
+typedef struct list {
+    ASSAY_VEC(strand) strand;
+    ASSAY_VEC(group) group;
+} list;
+
+struct assay_grids {
+    size_t trials;
+    list of[KINDS];
+};
 
 static bool can_be_written(const char *tensor)
 {
@@ -67,129 +86,217 @@ static bool can_be_written(const char *tensor)
     return size > 0;
 }
 
-static int add_points(const assay_trial *info, const assay_loss_curve *curve, const assay_loss_point *point,
-                      size_t count, uint32_t trial, samples *out)
+/* A strand without its steps and values. NULL without memory. */
+static strand *add(list *l, const char *tensor, int mode, uint32_t trial, size_t count, size_t figures)
 {
-    int status = ASSAY_OK;
-    sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
-    if (!can_be_written(one.tensor) || curve->mode == ASSAY_MODE_NONE)
+    strand *s = ASSAY_VEC_ADD(&l->strand);
+    if (!s)
+        return NULL;
+    *s = (strand){.tensor = tensor, .mode = mode, .trial = trial, .count = count};
+    s->step = assay_realloc_array(NULL, count, (1 + figures) * sizeof *s->step);
+    s->value = s->step ? (double *)(void *)(s->step + count) : NULL;
+    return s->step ? s : NULL;
+}
+
+static int add_losses(list *l, const char *tensor, int mode, uint32_t trial, const assay_loss_point *point,
+                      size_t count)
+{
+    strand *s = count > 0 ? add(l, tensor, mode, trial, count, 1) : NULL;
+    if (!s)
+        return count > 0 ? ASSAY_ENOMEM : ASSAY_OK;
+    for (size_t k = 0; k < count; k++) {
+        s->step[k] = point[k].mode_step;
+        s->value[k] = point[k].value;
+    }
+    return ASSAY_OK;
+}
+
+static int add_gap(list *l, const assay_curves *curves, const assay_loss_curve *curve, const char *tensor,
+                   uint32_t trial)
+{
+    if (curve->mode != ASSAY_MODE_EVAL)
         return ASSAY_OK;
-    for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
-        one.mode_step = point[k].mode_step;
-        one.value = point[k].value;
-        status = add(out, &one);
-    }
+    assay_loss_point *gap = assay_alloc(curve->count * sizeof *gap);
+    int status = gap ? ASSAY_OK : ASSAY_ENOMEM;
+    ASSAY_THEN(status, add_losses(l, tensor, curve->mode, trial, gap, assay_gap_of(curves, curve, gap)));
+    free(gap);
     return status;
 }
 
-static int collect_losses(const assay_trial *info, const assay_curves *curves, uint32_t trial, samples *out)
-{
-    int status = ASSAY_OK;
-    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
-        const assay_loss_curve *curve = &curves->losses[i];
-        status = add_points(info, curve, curve->point, curve->count, trial, out);
-    }
-    return status;
-}
-
-static int collect_gaps(const assay_trial *info, const assay_curves *curves, uint32_t trial, samples *out)
-{
-    int status = ASSAY_OK;
-    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
-        const assay_loss_curve *curve = &curves->losses[i];
-        assay_loss_point *gap = assay_alloc(curve->count * sizeof *gap);
-        status = gap ? add_points(info, curve, gap, assay_gap_of(curves, curve, gap), trial, out) : ASSAY_ENOMEM;
-        free(gap);
-    }
-    return status;
-}
-
-/* A number that was logged has a value, and neither a norm nor a share of zeros. Losses have figures of their own. */
-static bool has_figure(const assay_curves *curves, const assay_tensor_curve *curve, int figure)
+/* A number that was logged has a value, and neither a norm nor a share of zeros. */
+static bool is_number(const assay_tensor_curve *curve)
 {
     bool numbers = true;
     for (size_t k = 0; numbers && k < curve->count; k++)
         numbers = curve->point[k].elements == (double)curve->point[k].workers;
-    if (figure == ASSAY_BAND_VALUE)
-        return numbers && !assay_curves_loss(curves, curve->tensor, curve->mode);
-    return !numbers;
+    return numbers;
 }
 
-static int collect_tensors(const assay_trial *info, const assay_curves *curves, uint32_t trial, int figure,
-                           samples *out)
+static int add_tensor(assay_grids *g, const assay_curves *curves, const assay_tensor_curve *curve, const char *tensor,
+                      uint32_t trial)
 {
-    int status = ASSAY_OK;
-    for (size_t i = 0; i < curves->tensor_count; i++) {
-        const assay_tensor_curve *curve = &curves->tensors[i];
-        sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
-        bool wanted = can_be_written(one.tensor) && curve->mode != ASSAY_MODE_NONE && has_figure(curves, curve, figure);
-        size_t count = wanted ? curve->count : 0;
-        for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
-            one.mode_step = curve->point[k].mode_step;
-            one.value = assay_band_value(&curve->point[k], figure);
-            status = add(out, &one);
-        }
+    const bool number = is_number(curve);
+    const size_t figures = number ? 1 : TENSOR_FIGURES;
+    if (number && assay_curves_loss(curves, curve->tensor, curve->mode)) /* losses have figures of their own */
+        return ASSAY_OK;
+    strand *s = add(&g->of[number ? OF_NUMBERS : OF_TENSORS], tensor, curve->mode, trial, curve->count, figures);
+    ASSAY_HAVE(s);
+    for (size_t k = 0; k < curve->count; k++) {
+        s->step[k] = curve->point[k].mode_step;
+        for (size_t f = 0; f < figures; f++)
+            s->value[f * curve->count + k] =
+                assay_band_value(&curve->point[k], number ? ASSAY_BAND_VALUE : ASSAY_BAND_NORM + (int)f);
     }
-    return status;
+    return ASSAY_OK;
 }
 
-static int collect(const assay_outcome *outcome, int figure, samples *out)
+static int collect_trial(assay_grids *g, const assay_trial *info, const assay_curves *curves, uint32_t trial)
 {
     int status = ASSAY_OK;
-    for (size_t t = 0; status == ASSAY_OK && t < outcome->trial_count; t++) {
-        const assay_trial *info = outcome->trials[t].info;
-        const bool of_losses = figure == ASSAY_BAND_LOSS || figure == ASSAY_BAND_GAP;
-        assay_curves curves;
-        status = of_losses                    ? assay_curves_of_losses(outcome, t, &curves)
-                 : figure == ASSAY_BAND_VALUE ? assay_curves_make(outcome, t, &curves)
-                                              : assay_curves_of_tensors(outcome, t, &curves);
-        ASSAY_THEN(status, figure == ASSAY_BAND_LOSS  ? collect_losses(info, &curves, (uint32_t)t, out)
-                           : figure == ASSAY_BAND_GAP ? collect_gaps(info, &curves, (uint32_t)t, out)
-                                                      : collect_tensors(info, &curves, (uint32_t)t, figure, out));
-        assay_curves_release(&curves);
+    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
+        const assay_loss_curve *curve = &curves->losses[i];
+        const char *tensor = assay_trial_tensor(info, curve->tensor);
+        if (!can_be_written(tensor) || curve->mode == ASSAY_MODE_NONE)
+            continue;
+        status = add_losses(&g->of[OF_LOSSES], tensor, curve->mode, trial, curve->point, curve->count);
+        ASSAY_THEN(status, add_gap(&g->of[OF_GAPS], curves, curve, tensor, trial));
+    }
+    for (size_t i = 0; status == ASSAY_OK && i < curves->tensor_count; i++) {
+        const assay_tensor_curve *curve = &curves->tensors[i];
+        const char *tensor = assay_trial_tensor(info, curve->tensor);
+        if (can_be_written(tensor) && curve->mode != ASSAY_MODE_NONE)
+            status = add_tensor(g, curves, curve, tensor, trial);
     }
     return status;
 }
 
 static int by_place(const void *a, const void *b)
 {
-    const sample *x = a, *y = b;
+    const strand *x = a, *y = b;
     int order = x->tensor == y->tensor ? 0 : strcmp(x->tensor, y->tensor);
-    if (order)
-        return order;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    if (x->mode_step != y->mode_step)
-        return x->mode_step < y->mode_step ? -1 : 1;
-    return (x->trial > y->trial) - (x->trial < y->trial);
+    if (order == 0)
+        order = (x->mode > y->mode) - (x->mode < y->mode);
+    return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-static bool same_curve(const sample *a, const sample *b)
-{
-    return a->mode == b->mode && strcmp(a->tensor, b->tensor) == 0;
-}
+typedef struct placed {
+    int64_t step;
+    size_t at;
+} placed;
 
-static size_t end_of_step(const sample *s, size_t i, size_t count)
-{
-    size_t end = i + 1;
-    while (end < count && s[end].mode_step == s[i].mode_step)
-        end++;
-    return end;
-}
+ASSAY_ORDER_BY(by_step, placed, step, at)
 
-/* Where the mode steps begin at which at least two values are finite; returns how many. */
-static size_t find_steps(const sample *s, size_t count, size_t *start)
+/* Points come by global step, which nearly always is the order of mode steps, too. */
+static int put_in_order(strand *s, size_t figures)
 {
-    size_t steps = 0;
-    for (size_t i = 0, end; i < count; i = end) {
-        size_t finite = 0;
-        end = end_of_step(s, i, count);
-        for (size_t k = i; k < end; k++)
-            finite += isfinite(s[k].value) != 0;
-        if (finite >= 2)
-            start[steps++] = i;
+    bool sorted = true;
+    for (size_t k = 1; k < s->count; k++)
+        sorted = sorted && s->step[k - 1] <= s->step[k];
+    if (sorted)
+        return ASSAY_OK;
+    placed *order = assay_alloc(s->count * sizeof *order);
+    double *value = assay_alloc(s->count * sizeof *value);
+    for (size_t k = 0; order && value && k < s->count; k++)
+        order[k] = (placed){s->step[k], k};
+    if (order && value)
+        qsort(order, s->count, sizeof *order, by_step);
+    for (size_t k = 0; order && value && k < s->count; k++)
+        s->step[k] = order[k].step;
+    for (size_t f = 0; order && value && f < figures; f++) {
+        for (size_t k = 0; k < s->count; k++)
+            value[k] = s->value[f * s->count + order[k].at];
+        memcpy(s->value + f * s->count, value, s->count * sizeof *value);
     }
-    return steps;
+    const int status = order && value ? ASSAY_OK : ASSAY_ENOMEM;
+    free(order);
+    free(value);
+    return status;
+}
+
+static bool has_same_steps(const strand *a, const strand *b)
+{
+    return a->count == b->count && memcmp(a->step, b->step, a->count * sizeof *a->step) == 0;
+}
+
+/* All steps of the strands of a group: mostly those of its first. */
+static int unite_steps(const strand *s, group *g)
+{
+    size_t all = 0, kept = 0;
+    for (size_t i = g->first; i < g->end; i++)
+        all += i > g->first && has_same_steps(&s[i - 1], &s[i]) ? 0 : s[i].count;
+    ASSAY_HAVE(g->step = assay_alloc(all * sizeof *g->step));
+    all = 0;
+    for (size_t i = g->first; i < g->end; i++) {
+        if (i > g->first && has_same_steps(&s[i - 1], &s[i]))
+            continue;
+        memcpy(g->step + all, s[i].step, s[i].count * sizeof *g->step);
+        all += s[i].count;
+    }
+    assay_sort_runs(g->step, all, sizeof *g->step, assay_order_i64); /* those of each strand are sorted */
+    for (size_t i = 0; i < all; i++)
+        if (kept == 0 || g->step[i] != g->step[kept - 1])
+            g->step[kept++] = g->step[i];
+    g->steps = kept;
+    return ASSAY_OK;
+}
+
+static int make_groups(list *l, size_t figures)
+{
+    const strand *s = l->strand.list;
+    int status = ASSAY_OK;
+    if (l->strand.count > 0)
+        assay_sort_runs(l->strand.list, l->strand.count, sizeof *s, by_place); /* those of each trial are sorted */
+    for (size_t i = 0; status == ASSAY_OK && i < l->strand.count; i++)
+        status = put_in_order(&l->strand.list[i], figures);
+    for (size_t i = 0, end; status == ASSAY_OK && i < l->strand.count; i = end) {
+        for (end = i + 1; end < l->strand.count && s[i].mode == s[end].mode && strcmp(s[i].tensor, s[end].tensor) == 0;)
+            end++;
+        group *g = ASSAY_VEC_ADD(&l->group);
+        ASSAY_HAVE(g);
+        g->first = i;
+        g->end = end;
+        status = unite_steps(s, g);
+    }
+    return status;
+}
+
+assay_grids *assay_grids_new(const assay_outcome *outcome, bool losses_alone, int *status)
+{
+    assay_grids *g = assay_alloc_zeroed(1, sizeof *g);
+    *status = g ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t t = 0; *status == ASSAY_OK && t < outcome->trial_count; t++) {
+        assay_curves curves;
+        *status = losses_alone ? assay_curves_of_losses(outcome, t, &curves) : assay_curves_make(outcome, t, &curves);
+        ASSAY_THEN(*status, collect_trial(g, outcome->trials[t].info, &curves, (uint32_t)t));
+        assay_curves_release(&curves);
+    }
+    for (int k = 0; *status == ASSAY_OK && k < KINDS; k++)
+        *status = make_groups(&g->of[k], k == OF_TENSORS ? TENSOR_FIGURES : 1);
+    if (*status != ASSAY_OK) {
+        assay_grids_free(g);
+        return NULL;
+    }
+    g->trials = outcome->trial_count;
+    return g;
+}
+
+void assay_grids_free(assay_grids *grids)
+{
+    for (int k = 0; grids && k < KINDS; k++) {
+        list *l = &grids->of[k];
+        for (size_t i = 0; i < l->strand.count; i++)
+            free(l->strand.list[i].step);
+        for (size_t i = 0; i < l->group.count; i++)
+            free(l->group.list[i].step);
+        free(l->strand.list);
+        free(l->group.list);
+    }
+    free(grids);
+}
+
+size_t assay_grids_trials(const assay_grids *grids)
+{
+    return grids->trials;
 }
 
 static bool changes(const assay_grid *grid, size_t trial)
@@ -230,56 +337,89 @@ static int look_at_numbers(assay_grid *grid)
     return ASSAY_OK;
 }
 
-/* The grid of the samples [0, count) of one curve. Its lists are the caller's to free. */
-static int make_grid(const sample *s, size_t count, size_t most, const size_t *start, size_t steps, assay_grid *grid)
+/* How many of the strands' values are finite at each step of their group. */
+static void count_finite(const list *l, const group *g, size_t figure, size_t *finite)
 {
-    uint64_t stride = assay_spread_stride(steps, most);
-    grid->step = assay_alloc((steps ? steps : 1) * sizeof *grid->step);
-    grid->points = assay_alloc_zeroed(grid->trials, sizeof *grid->points);
-    grid->steps = 0;
-    for (size_t i = 0; grid->step && i < steps; i++)
-        if (assay_spread_takes(i, steps, stride))
-            grid->step[grid->steps++] = s[start[i]].mode_step;
-    grid->value = assay_alloc((grid->steps * grid->trials + 1) * sizeof *grid->value);
-    ASSAY_HAVE(grid->step && grid->value && grid->points);
-    for (size_t i = 0; i < count; i++)
-        grid->points[s[i].trial]++;
+    memset(finite, 0, g->steps * sizeof *finite);
+    for (size_t i = g->first; i < g->end; i++) {
+        const strand *s = &l->strand.list[i];
+        const double *value = s->value + figure * s->count;
+        for (size_t k = 0, at = 0; k < s->count; k++) {
+            while (g->step[at] < s->step[k])
+                at++;
+            finite[at] += isfinite(value[k]) != 0;
+        }
+    }
+}
+
+static const size_t NOWHERE = SIZE_MAX;
+
+/* Chooses the grid's steps of those at which at least two values are finite: at most `most`. In place of how many are finite
+ * a step gets its number in the grid, or NOWHERE. */
+static void choose_steps(const group *g, size_t most, size_t *place, assay_grid *grid)
+{
+    size_t steps = 0, number = 0;
+    for (size_t i = 0; i < g->steps; i++)
+        steps += place[i] >= 2;
+    const uint64_t stride = assay_spread_stride(steps, most);
+    for (size_t i = 0; i < g->steps; i++) {
+        const bool taken = place[i] >= 2 && assay_spread_takes(number++, steps, stride);
+        place[i] = taken ? grid->steps : NOWHERE;
+        if (taken)
+            grid->step[grid->steps++] = g->step[i];
+    }
+}
+
+static void put_values(const list *l, const group *g, size_t figure, const size_t *place, assay_grid *grid)
+{
     for (size_t i = 0; i < grid->steps * grid->trials; i++)
         grid->value[i] = NAN;
-    for (size_t i = 0, k = 0; i < steps; i++) {
-        if (!assay_spread_takes(i, steps, stride))
-            continue;
-        const size_t end = end_of_step(s, start[i], count);
-        for (size_t at = start[i]; at < end; at++)
-            grid->value[k * grid->trials + s[at].trial] = isfinite(s[at].value) ? s[at].value : INFINITY;
-        k++;
+    for (size_t i = g->first; i < g->end; i++) {
+        const strand *s = &l->strand.list[i];
+        const double *value = s->value + figure * s->count;
+        grid->points[s->trial] += (uint32_t)s->count;
+        for (size_t k = 0, at = 0; k < s->count; k++) {
+            while (g->step[at] < s->step[k])
+                at++;
+            if (place[at] != NOWHERE)
+                grid->value[place[at] * grid->trials + s->trial] = isfinite(value[k]) ? value[k] : INFINITY;
+        }
     }
+}
+
+/* Its lists are the caller's to free. */
+static int make_grid(const list *l, const group *g, size_t figure, size_t most, size_t *place, assay_grid *grid)
+{
+    grid->step = assay_alloc((g->steps ? g->steps : 1) * sizeof *grid->step);
+    grid->points = assay_alloc_zeroed(grid->trials, sizeof *grid->points);
+    ASSAY_HAVE(grid->step && grid->points);
+    count_finite(l, g, figure, place);
+    choose_steps(g, most, place, grid);
+    ASSAY_HAVE(grid->value = assay_alloc((grid->steps * grid->trials + 1) * sizeof *grid->value));
+    put_values(l, g, figure, place, grid);
     return grid->figure == ASSAY_BAND_VALUE ? look_at_numbers(grid) : ASSAY_OK;
 }
 
-int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay_grid_visit *visit, void *context)
+int assay_grids_walk(const assay_grids *grids, int figure, size_t most, assay_grid_visit *visit, void *context)
 {
-    samples all = {0};
-    size_t *start = NULL;
-    int status = collect(outcome, figure, &all);
-    if (status == ASSAY_OK && all.count > 0) {
-        assay_sort_runs(all.list, all.count, sizeof *all.list, by_place); /* those of each trial are sorted */
-        start = assay_alloc(all.count * sizeof *start);
-        status = start ? ASSAY_OK : ASSAY_ENOMEM;
-    }
-    for (size_t i = 0, end; status == ASSAY_OK && i < all.count; i = end) {
-        for (end = i + 1; end < all.count && same_curve(&all.list[i], &all.list[end]); end++)
-            ;
-        assay_grid grid = {
-            .figure = figure, .mode = all.list[i].mode, .tensor = all.list[i].tensor, .trials = outcome->trial_count};
-        size_t steps = find_steps(all.list + i, end - i, start);
-        status = make_grid(all.list + i, end - i, most, start, steps, &grid);
+    const list *l = &grids->of[kind_of(figure)];
+    const size_t of_kind = kind_of(figure) == OF_TENSORS ? (size_t)(figure - ASSAY_BAND_NORM) : 0;
+    size_t steps = 1;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < l->group.count; i++)
+        steps = l->group.list[i].steps > steps ? l->group.list[i].steps : steps;
+    size_t *place = assay_alloc(steps * sizeof *place);
+    ASSAY_HAVE(place);
+    for (size_t i = 0; status == ASSAY_OK && i < l->group.count; i++) {
+        const group *g = &l->group.list[i];
+        const strand *first = &l->strand.list[g->first];
+        assay_grid grid = {.figure = figure, .mode = first->mode, .tensor = first->tensor, .trials = grids->trials};
+        status = make_grid(l, g, of_kind, most, place, &grid);
         ASSAY_THEN(status, visit(context, &grid));
         free(grid.step);
         free(grid.points);
         free(grid.value);
     }
-    free(all.list);
-    free(start);
+    free(place);
     return status;
 }

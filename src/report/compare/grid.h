@@ -39,7 +39,14 @@ typedef struct assay_grid {
 /* Returns 0 to go on; anything else ends the walk and is its result. The grid is lent for the call. */
 typedef int assay_grid_visit(void *context, const assay_grid *grid);
 
+/* What grids are made of: the curves of all trials, with all figures. Losses alone take less. NULL where *status gets
+ * ASSAY_ENOMEM, or what reading of curves came to. Free before the outcome. */
+typedef struct assay_grids assay_grids;
+assay_grids *assay_grids_new(const assay_outcome *outcome, bool losses_alone, int *status);
+void assay_grids_free(assay_grids *grids);
+size_t assay_grids_trials(const assay_grids *grids);
+
 /* Visits the curves of one figure by tensor (bytes), then mode, each at those mode steps where at least two trials have
  * a finite value: at most `most` of them, which lie evenly. Tensors whose names are no UTF-8 are left out: the file of
  * bands is JSON, and could not name them. 0, what a visit returned, or ASSAY_ENOMEM. */
-int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay_grid_visit *visit, void *context);
+int assay_grids_walk(const assay_grids *grids, int figure, size_t most, assay_grid_visit *visit, void *context);

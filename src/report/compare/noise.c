@@ -87,21 +87,26 @@ bool assay_noise_is_count_by_chance(const assay_band_number *number, double midd
     return number->counts && fabs(value - middle) <= 4 * sqrt(fmax(fabs(middle), 1));
 }
 
-double assay_noise_score(const assay_noise *noise, const assay_noise_band *others, double value)
+static double score_on(const scale *s, const assay_noise_band *others, double value)
 {
     if (!isfinite(value))
         return INFINITY;
     if (assay_noise_is_count_by_chance(&others->number, others->middle, value))
         return 0;
-    scale s = scale_of(noise, others);
-    double x = on_scale(&s, value), above = x - s.high, below = s.low - x;
+    double x = on_scale(s, value), above = x - s->high, below = s->low - x;
     if (above <= 0 && below <= 0)
         return 0;
     double distance = above > 0 ? above : -below;
-    if (s.width > 0)
-        return distance / s.width;
+    if (s->width > 0)
+        return distance / s->width;
     /* The others are all 0: a tensor that is not is no chance, a count that is not may be one. */
     return copysign(others->figure == ASSAY_BAND_VALUE ? FAR : INFINITY, distance);
+}
+
+double assay_noise_score(const assay_noise *noise, const assay_noise_band *others, double value)
+{
+    const scale s = scale_of(noise, others);
+    return score_on(&s, others, value);
 }
 
 void assay_noise_edges(const assay_noise *noise, const assay_noise_band *others, double score, double *from, double *to)
@@ -173,13 +178,18 @@ double assay_noise_limit_of_curve(size_t runs)
 
 /* ---- every trial against the others ---- */
 
+/* The quantiles that a band is made of. */
+enum { LOW, MIDDLE, HIGH, SHARES };
+static const double shares_of[2][SHARES] = {{0.05, 0.5, 0.95}, {0.25, 0.5, 0.75}};
+
 /* What the n others of sorted[0..n + 1) span, without number `without` of them. */
 static assay_noise_band band_of(const assay_grid *grid, bool robust, const double *sorted, size_t n, size_t without)
 {
+    const double *share = shares_of[robust];
     assay_noise_band band = {.figure = grid->figure,
-                             .low = assay_quantile(sorted, n, without, robust ? 0.25 : 0.05),
-                             .middle = assay_quantile(sorted, n, without, 0.5),
-                             .high = assay_quantile(sorted, n, without, robust ? 0.75 : 0.95),
+                             .low = assay_quantile(sorted, n, without, share[LOW]),
+                             .middle = assay_quantile(sorted, n, without, share[MIDDLE]),
+                             .high = assay_quantile(sorted, n, without, share[HIGH]),
                              .number = grid->number};
     if (!robust)
         return band;
@@ -221,12 +231,38 @@ static double spread_of(const assay_grid *grid, const assay_noise *noise, bool r
     return n > 0 ? assay_quantile(width, n, n, SHARE) : 0;
 }
 
+/* A quantile lies between two of the values, and which these are depends only on whether the one that is left out comes before
+ * them: so those of a step have few different bands, whatever their number. Equal numbers, equal bands. */
+enum { BANDS = 2 * SHARES + 2 };
+
+static size_t number_of_band(bool robust, size_t n, size_t without)
+{
+    size_t behind = 0;
+    if (without == n)
+        return BANDS - 1;
+    for (int q = 0; q < SHARES; q++) {
+        const size_t left = n - 1, low = (size_t)(shares_of[robust][q] * (double)(left - 1));
+        behind += low >= without;
+        behind += (low + 1 < left ? low + 1 : low) >= without;
+    }
+    return behind;
+}
+
+typedef struct known_band {
+    bool known;
+    assay_noise_band band;
+    scale scale;
+} known_band;
+
 void assay_noise_of_grid(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *score)
 {
     const double spread =
         robust && grid->figure == ASSAY_BAND_VALUE ? spread_of(grid, noise, robust, sorted, score) : 0;
     for (size_t i = 0; i < grid->steps; i++) {
         const size_t n = sort_step(grid, i, sorted);
+        known_band bands[BANDS];
+        for (size_t k = 0; k < BANDS; k++)
+            bands[k].known = false;
         for (size_t t = 0; t < grid->trials; t++) {
             const double value = grid->value[i * grid->trials + t];
             size_t without = n;
@@ -238,9 +274,14 @@ void assay_noise_of_grid(const assay_grid *grid, const assay_noise *noise, bool 
             *out = NAN;
             if (isnan(value) || n - (without < n) < 2)
                 continue;
-            assay_noise_band others = band_of(grid, robust, sorted, n, without);
-            others.spread = spread;
-            *out = assay_noise_score(noise, &others, value);
+            known_band *others = &bands[number_of_band(robust, n, without)];
+            if (!others->known) {
+                others->band = band_of(grid, robust, sorted, n, without);
+                others->band.spread = spread;
+                others->scale = scale_of(noise, &others->band);
+                others->known = true;
+            }
+            *out = score_on(&others->scale, &others->band, value);
             if (robust && (grid->figure == ASSAY_BAND_LOSS || grid->figure == ASSAY_BAND_GAP))
                 *out = fmax(*out, 0);
         }
@@ -251,6 +292,7 @@ typedef struct scorer {
     const assay_noise *noise;
     bool robust;
     assay_score *out;      /* [trials] */
+    assay_farthest *far;   /* [trials]; NULL: not asked for */
     double *sorted;        /* [trials] */
     float **curve;         /* [trials] what each tensor curve scores */
     size_t *curves, *room; /* [trials] */
@@ -264,22 +306,37 @@ static int keep_score(scorer *s, size_t trial, double score)
     return ASSAY_OK;
 }
 
+static void note_farthest(assay_farthest *far, const assay_grid *grid, double score, int64_t mode_step)
+{
+    assay_far_curve *f = grid->figure == ASSAY_BAND_LOSS  ? &far->loss
+                         : grid->figure == ASSAY_BAND_GAP ? &far->gap
+                                                          : &far->tensor;
+    if (score > f->score)
+        *f = (assay_far_curve){grid->tensor, grid->figure, grid->mode, score, mode_step};
+}
+
 static int score_grid(void *context, const assay_grid *grid)
 {
     scorer *s = context;
     int status = ASSAY_OK;
     double *score = assay_alloc((grid->steps * (grid->trials + 1) + 1) * sizeof *score);
-    ASSAY_HAVE(score);
-    assay_noise_of_grid(grid, s->noise, s->robust, s->sorted, score);
-    double *curve = score + grid->steps * grid->trials;
+    size_t *at = assay_alloc((grid->steps + 1) * sizeof *at);
+    status = score && at ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        assay_noise_of_grid(grid, s->noise, s->robust, s->sorted, score);
     for (size_t t = 0; status == ASSAY_OK && t < grid->trials; t++) {
+        double *curve = score + grid->steps * grid->trials;
         size_t first, count = 0;
         for (size_t i = 0; i < grid->steps; i++)
-            if (!isnan(score[i * grid->trials + t]))
+            if (!isnan(score[i * grid->trials + t])) {
+                at[count] = i;
                 curve[count++] = score[i * grid->trials + t];
-        const double most = assay_noise_of_curve(s->noise, curve, count, INFINITY, &first);
+            }
+        const double most = assay_noise_of_curve(s->noise, curve, count, 1, &first);
         if (count == 0)
             continue;
+        if (s->far)
+            note_farthest(&s->far[t], grid, most, grid->step[at[first < count ? first : 0]]);
         if (grid->figure == ASSAY_BAND_LOSS)
             s->out[t].losses = fmax(s->out[t].losses, most);
         else if (grid->figure == ASSAY_BAND_GAP)
@@ -288,6 +345,7 @@ static int score_grid(void *context, const assay_grid *grid)
             status = keep_score(s, t, most);
     }
     free(score);
+    free(at);
     return status;
 }
 
@@ -308,21 +366,24 @@ static void conclude(scorer *s, size_t trial)
     s->out[trial].tensors = s->curve[trial][k > 0 ? (k < n ? k : n) - 1 : 0];
 }
 
-int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *noise, bool robust, size_t most_steps,
-                              assay_score *out)
+int assay_noise_leave_one_out(const assay_grids *grids, const assay_noise *noise, bool robust, size_t most_steps,
+                              assay_score *out, assay_farthest *far)
 {
-    size_t trials = outcome->trial_count;
+    const size_t trials = assay_grids_trials(grids);
     scorer s = {.noise = noise,
                 .robust = robust,
                 .out = out,
+                .far = far,
                 .sorted = assay_alloc(trials * sizeof *s.sorted),
                 .curve = assay_alloc_zeroed(trials, sizeof *s.curve),
                 .curves = assay_alloc_zeroed(trials, sizeof *s.curves),
                 .room = assay_alloc_zeroed(trials, sizeof *s.room)};
     int status = s.sorted && s.curve && s.curves && s.room ? ASSAY_OK : ASSAY_ENOMEM;
     memset(out, 0, trials * sizeof *out);
+    if (far)
+        memset(far, 0, trials * sizeof *far);
     for (int f = 0; status == ASSAY_OK && f < ASSAY_BAND_FIGURES; f++)
-        status = assay_grid_walk(outcome, f, most_steps, score_grid, &s);
+        status = assay_grids_walk(grids, f, most_steps, score_grid, &s);
     for (size_t t = 0; status == ASSAY_OK && t < trials; t++)
         conclude(&s, t);
     for (size_t t = 0; s.curve && t < trials; t++)

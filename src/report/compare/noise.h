@@ -69,11 +69,23 @@ double assay_noise_of_curve(const assay_noise *noise, const double *score, size_
 double assay_noise_limit_of_number(size_t runs);
 double assay_noise_limit_of_curve(size_t runs);
 
-/* Scores every trial against the others: out[trials]. With `robust`, the band comes from the quartiles, which a quarter
+/* The curve of a run that lies farthest out, and from which mode step on it does. */
+typedef struct assay_far_curve {
+    const char *tensor; /* borrowed from the outcome; NULL: none lies outside */
+    int figure, mode;
+    double score;
+    int64_t mode_step;
+} assay_far_curve;
+
+typedef struct assay_farthest {
+    assay_far_curve loss, gap, tensor;
+} assay_farthest;
+
+/* Scores every trial against the others: out[trials], and unless it is NULL far[trials]. With `robust`, the band comes from the quartiles, which a quarter
  * of the trials cannot move: for runs of which some may be faulty. Trials without a curve score 0. 0 or ASSAY_ENOMEM.
  */
-int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *noise, bool robust, size_t most_steps,
-                              assay_score *out);
+int assay_noise_leave_one_out(const assay_grids *grids, const assay_noise *noise, bool robust, size_t most_steps,
+                              assay_score *out, assay_farthest *far);
 
 /* score[step * trials + trial]: of each point of a grid against those of all others at its step; NaN: there is nothing
  * to say. `sorted` has room for [trials], `score` for [steps * trials]. */

@@ -285,8 +285,10 @@ static void put_odd(const assay_report *report, doc *d)
 {
     const assay_comparison *c = report->comparison;
     overlay o = {c, d, 0, assay_alloc((c->trials + 1) * sizeof *o.sorted)};
-    int status = o.sorted ? ASSAY_OK : ASSAY_ENOMEM;
-    ASSAY_THEN(status, assay_grid_walk(report->outcome, ASSAY_BAND_LOSS, GRID_STEPS, put_grid, &o));
+    int status = ASSAY_OK;
+    assay_grids *grids = assay_grids_new(report->outcome, true, &status);
+    ASSAY_THEN(status, o.sorted ? assay_grids_walk(grids, ASSAY_BAND_LOSS, GRID_STEPS, put_grid, &o) : ASSAY_ENOMEM);
+    assay_grids_free(grids);
     if (c->odd >= DOC_SERIES) {
         doc_note(d);
         doc_put(d, "Of %zu trials that are unlike the others the first %d are drawn.", c->odd, DOC_SERIES - 1);
