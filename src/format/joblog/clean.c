@@ -203,27 +203,29 @@ const char *joblog_find(const char *line, size_t length, const char *word)
     return NULL;
 }
 
-bool joblog_is_plain(const char *line, size_t length)
+size_t joblog_first_control(const char *line, size_t length)
 {
-    uint64_t control = 0;
     size_t at = 0;
 #ifdef __SSE2__
-    __m128i found = _mm_setzero_si128();
-    for (; at + 16 <= length; at += 16) {
-        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(line + at)),
-                      least = _mm_min_epu8(part, _mm_set1_epi8(0x1f));
-        found =
-            _mm_or_si128(found, _mm_or_si128(_mm_cmpeq_epi8(least, part), _mm_cmpeq_epi8(part, _mm_set1_epi8(0x7f))));
+    while (length >= 16 && at < length) {
+        const size_t from = at + 16 <= length ? at : length - 16;
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(line + from)),
+                      low = _mm_cmpeq_epi8(_mm_min_epu8(part, _mm_set1_epi8(0x1f)), part),
+                      control = _mm_or_si128(low, _mm_cmpeq_epi8(part, _mm_set1_epi8(0x7f)));
+        const unsigned found = (unsigned)_mm_movemask_epi8(control);
+        if (found)
+            return from + (size_t)__builtin_ctz(found);
+        at = from + 16;
     }
-    control = (uint64_t)(unsigned)_mm_movemask_epi8(found);
 #endif
     for (; at + 8 <= length; at += 8) {
-        const uint64_t eight = load_eight(line + at);
-        control |= bytes_below(eight, 0x20) | bytes_like(eight, 0x7f);
+        const uint64_t eight = load_eight(line + at), control = bytes_below(eight, 0x20) | bytes_like(eight, 0x7f);
+        if (control)
+            return at + first_byte_of(control);
     }
-    for (; at < length; at++)
-        control |= (unsigned char)line[at] < 0x20 || line[at] == 0x7f;
-    return !control;
+    while (at < length && (unsigned char)line[at] >= 0x20 && line[at] != 0x7f)
+        at++;
+    return at;
 }
 
 /* ---- secrets ---- */

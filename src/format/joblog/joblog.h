@@ -44,8 +44,8 @@ static inline bool joblog_is_end(char c)
     return c == '\n' || c == '\r';
 }
 
-/* Has the line no control characters, so that it is clean as it is? */
-bool joblog_is_plain(const char *line, size_t length);
+/* Where the first control character is; `length`: a line without one is clean as it is. */
+size_t joblog_first_control(const char *line, size_t length);
 /* As memmem(), and quicker in lines. */
 const char *joblog_find(const char *line, size_t length, const char *word);
 /* A hash of a line in which each digit counts as the same one. */
@@ -89,6 +89,12 @@ typedef struct joblog_match { /* texts of groups, "" for those that took no part
     size_t signature;    /* and 1, whose groups were not looked for yet; 0: all are there */
 } joblog_match;
 
+enum { JOBLOG_NEEDS = 4 };
+typedef struct joblog_needs { /* the first letters of words one of which a line has; none: it is not said */
+    size_t words;
+    char letter[JOBLOG_NEEDS][3];
+} joblog_needs;
+
 typedef struct joblog_signatures {
     size_t count;
     assay_regex **regex;         /* NULL: the literal is enough */
@@ -97,7 +103,7 @@ typedef struct joblog_signatures {
     bool *always;                /* does it match each line that has the literal? */
     bool *says_more;             /* and are its groups no part of what tells one event from another? */
     bool *by_head;          /* of such a one: where ": " stands behind the name, what is behind it does not count */
-    const char **needs;     /* words one of which a line has, up to ')', in signatures.def; "": it is not said */
+    joblog_needs *needs;
     assay_regex_room *room; /* so one thread at a time may look */
     bool *counts;           /* does it ask which digits there are, beside how many? */
     struct assay_literals *parts; /* the longest parts without digits of literals with digits */

@@ -237,10 +237,16 @@ static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, s
     return true;
 }
 
-/* Where literals are: the next one of the reader's bytes in [from, to), where a line begins at `from`. */
+typedef struct place { /* of a line in the reader's bytes */
+    size_t begin, stop, next; /* the next one begins behind the byte that ends it */
+    bool plain;               /* nothing in it has to be cleaned */
+} place;
+
+/* Where literals are: the next one of the reader's bytes up to `to`, and a line that has it or lies before it. */
 typedef struct scan {
     assay_literal_search next;
-    size_t from, to;
+    place line;
+    size_t to;
     bool more;
 } scan;
 
@@ -251,23 +257,50 @@ static size_t behind_byte(const char *bytes, char byte, size_t at, size_t to)
     return found_at ? (size_t)(found_at - bytes) + 1 : at;
 }
 
-/* Where the line begins that has byte `hit`, behind `from`, or as much of it as is looked at. */
-static size_t begin_of_line(const joblog_reader *r, size_t from, size_t hit)
+/* The first control character from `at` on; `to`. */
+static size_t next_control(const char *bytes, size_t at, size_t to)
 {
-    const size_t begin = hit - from > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : from;
-    return behind_byte(r->bytes, '\r', behind_byte(r->bytes, '\n', begin, hit), hit);
+    return at + joblog_first_control(bytes + at, to - at);
+}
+
+/* Goes on to the line that has byte `hit` of those up to `to`. Mostly it is the next one; else lines before it are not looked
+ * at by themselves. */
+static void go_to_line(const char *bytes, size_t to, size_t hit, place *line)
+{
+    if (hit < line->next)
+        return;
+    line->begin = line->next;
+    line->stop = next_control(bytes, line->begin, to);
+    if (line->stop < hit) {
+        const size_t begin = behind_byte(bytes, '\r', behind_byte(bytes, '\n', line->stop, hit), hit);
+        line->begin = begin > line->stop ? begin : line->begin;
+        line->stop = begin > line->stop ? next_control(bytes, begin, to) : line->stop;
+    }
+    line->plain = line->stop == to || joblog_is_end(bytes[line->stop]);
+    while (line->stop < to && !joblog_is_end(bytes[line->stop]))
+        line->stop = next_control(bytes, line->stop + 1, to);
+    line->next = line->stop + (line->stop < to);
+}
+
+/* Where as much of a line begins as is looked at, before byte `hit`. */
+static size_t look_from(const place *line, size_t hit)
+{
+    return hit - line->begin > JOBLOG_LINE_MOST / 4 ? hit - JOBLOG_LINE_MOST / 4 : line->begin;
 }
 
 /* Goes on to a literal that may mean something: names of exceptions stand in many texts. */
 static void go_on(const joblog_reader *r, scan *s)
 {
-    size_t begin = s->from;
-    do {
+    bool may = false;
+    while (!may) {
         s->more = assay_literals_next(r->log->literals, r->bytes, s->to, &s->next);
-        if (s->more && r->log->only_first[r->log->searched[s->next.number]])
-            begin = begin_of_line(r, s->from, s->next.at);
-    } while (s->more && r->log->only_first[r->log->searched[s->next.number]] &&
-             !joblog_may_be_first(r->bytes + begin, s->next.at - begin));
+        may = !s->more || !r->log->only_first[r->log->searched[s->next.number]];
+        if (may)
+            return;
+        go_to_line(r->bytes, s->to, s->next.at, &s->line);
+        const size_t begin = look_from(&s->line, s->next.at);
+        may = joblog_may_be_first(r->bytes + begin, s->next.at - begin);
+    }
 }
 
 /* Notes the literals of a line from the next one on. */
@@ -277,8 +310,8 @@ static void note_literals(const joblog_reader *r, size_t to, size_t from, scan *
         note_literal(r->log, literals->next.number, r->bytes + from, to - from, literals->next.at - from, f);
 }
 
-/* Looks at a line, in which literals lie, or which may belong to a block. */
-static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
+/* Looks at a line, in which literals lie, or which may belong to a block. `whole`: nothing has to be cleaned. */
+static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *literals)
 {
     joblog_line line;
     joblog_block block;
@@ -293,7 +326,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
         return r->tracked && !row ? ASSAY_ENOMEM : ASSAY_OK;
     }
     const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
-    const bool plain = !wrapped && to - from <= JOBLOG_LINE_MOST && joblog_is_plain(r->bytes + from, to - from);
+    const bool plain = whole && !wrapped && to - from <= JOBLOG_LINE_MOST;
     size_t number = JOBLOG_NUMBERS; /* of none */
     const size_t size = plain && f->count > 0 ? deciding(r, r->bytes + from, to - from, f, &number) : to - from;
     const bool enough = size < to - from;
@@ -340,43 +373,31 @@ static int look_at(joblog_reader *r, size_t from, size_t to, scan *literals)
     return status;
 }
 
-/* Where the next of a byte is, from `at` on; *next is where it was before, or less than `at`. */
-static size_t next_byte(const char *bytes, char byte, size_t at, size_t to, size_t *next)
-{
-    if (*next == SIZE_MAX || *next < at) {
-        const char *found_at = memchr(bytes + at, byte, to - at);
-        *next = found_at ? (size_t)(found_at - bytes) : to;
-    }
-    return *next;
-}
-
 /* Goes through bytes [r->at, to). */
 static int go_through(joblog_reader *r, size_t to)
 {
-    scan literals = {.next = {.low = r->at, .place = r->at}, .from = r->at, .to = to};
-    size_t feed = SIZE_MAX, back = SIZE_MAX; /* the next ends of lines */
+    place line = {.begin = r->at, .next = r->at};
+    scan literals = {.next = {.low = r->at, .place = r->at}, .line = line, .to = to};
     int status = ASSAY_OK;
     go_on(r, &literals);
     while (r->at < to && status == ASSAY_OK && (literals.more || r->block.count > 0)) {
-        const size_t from = r->at, hit = r->block.count == 0 ? literals.next.at : from;
-        const size_t first_feed = next_byte(r->bytes, '\n', hit, to, &feed),
-                     first_back = next_byte(r->bytes, '\r', hit, to, &back),
-                     stop = first_feed < first_back ? first_feed : first_back;
-        const size_t begin = begin_of_line(r, from, hit);
-        r->at = stop + (stop < to);
-        literals.from = begin;
+        const size_t hit = r->block.count == 0 ? literals.next.at : r->at;
+        if (literals.line.begin <= hit && hit < literals.line.next)
+            line = literals.line;
+        else
+            go_to_line(r->bytes, to, hit, &line);
+        if (literals.line.begin < line.begin)
+            literals.line = line;
+        const size_t begin = look_from(&line, hit);
+        const bool cut = begin > line.begin;
+        const bool plain = line.plain || (cut && next_control(r->bytes, begin, line.stop) == line.stop);
+        r->at = line.next;
         status = joblog_count_to(r, begin);
         if (status == ASSAY_OK)
-            status = look_at(r, begin, stop, &literals);
-        if (!r->tracked && r->counted == begin && stop == first_feed && stop < to &&
-            hit - begin < JOBLOG_LINE_MOST / 4) {
+            status = look_at(r, begin, line.stop, plain, &literals);
+        if (!r->tracked && r->counted == begin && line.next > line.stop && r->bytes[line.stop] == '\n' && !cut) {
             r->line++; /* it was one line, as joblog_count_to() would find */
-            r->counted = stop + 1;
-        }
-        if (literals.more && literals.next.at < r->at) {
-            literals.next = (assay_literal_search){.low = r->at, .place = r->at};
-            literals.from = r->at;
-            go_on(r, &literals);
+            r->counted = line.next;
         }
     }
     r->at = to;

@@ -110,60 +110,58 @@ static bool is_literal(const assay_signature *s)
     return head == strlen(s->literal) && memcmp(s->expression, s->literal, head) == 0;
 }
 
-/* The words of a lookahead in front of an expression; "" where there is none. */
-static const char *needs_of(const char *expression)
+/* The words of a lookahead in front of an expression; none where there are more of them than there is room for. */
+static joblog_needs needs_of(const char *expression)
 {
     static const char front[] = FIRST_WORD "(?=.*(?i:";
-    return strncmp(expression, front, sizeof front - 1) == 0 ? expression + sizeof front - 1 : "";
+    joblog_needs needs = {0};
+    if (strncmp(expression, front, sizeof front - 1) != 0)
+        return needs;
+    for (const char *at = expression + sizeof front - 1; *at && *at != ')'; at += strcspn(at, "|)"), at += *at == '|') {
+        if (needs.words == JOBLOG_NEEDS)
+            return (joblog_needs){0};
+        memcpy(needs.letter[needs.words++], at, sizeof *needs.letter);
+    }
+    return needs;
 }
 
-/* Do the first three letters of one of the words lie there? */
-static bool has_letters(const char *const *word, size_t words, const char *at)
+/* Do the first letters of one of the words lie there? */
+static bool has_letters(const joblog_needs *needs, const char *at)
 {
     bool found = false;
-    for (size_t i = 0; i < words && !found; i++)
-        found = (at[0] | 0x20) == word[i][0] && (at[1] | 0x20) == word[i][1] && (at[2] | 0x20) == word[i][2];
+    for (size_t i = 0; i < needs->words && !found; i++)
+        found = (at[0] | 0x20) == needs->letter[i][0] && (at[1] | 0x20) == needs->letter[i][1] &&
+                (at[2] | 0x20) == needs->letter[i][2];
     return found;
 }
 
-/* May a line have one of the words up to ")"? Of those behind the fourth one nothing is known. */
-static bool has_need(const char *needs, const char *line, size_t length)
+bool joblog_may_match(const joblog_signatures *s, size_t number, const char *line, size_t length)
 {
-    enum { WORDS_MOST = 4, STEP = 16, LOOK = STEP + 2 };
-    const char *word[WORDS_MOST];
-    size_t words = 0, at = 0;
-    for (const char *next = needs; *next && *next != ')'; next += *next == '|') {
-        if (words == WORDS_MOST)
-            return true;
-        word[words++] = next;
-        while (*next && *next != '|' && *next != ')')
-            next++;
-    }
+    const joblog_needs *needs = &s->needs[number];
+    size_t at = 0;
+    if (needs->words == 0)
+        return true;
 #ifdef __SSE2__
+    enum { STEP = 16, LOOK = STEP + 2 };
     const __m128i small = _mm_set1_epi8(0x20);
     while (length >= LOOK && at + 2 < length) { /* mostly no first and last letter of a word are there */
         const char *from = line + (at + LOOK <= length ? at : length - LOOK);
         const __m128i first = _mm_or_si128(_mm_loadu_si128((const __m128i *)(const void *)from), small),
                       last = _mm_or_si128(_mm_loadu_si128((const __m128i *)(const void *)(from + 2)), small);
         __m128i any = _mm_setzero_si128();
-        for (size_t i = 0; i < words; i++)
-            any = _mm_or_si128(any, _mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8(word[i][0])),
-                                                  _mm_cmpeq_epi8(last, _mm_set1_epi8(word[i][2]))));
+        for (size_t i = 0; i < needs->words; i++)
+            any = _mm_or_si128(any, _mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8(needs->letter[i][0])),
+                                                  _mm_cmpeq_epi8(last, _mm_set1_epi8(needs->letter[i][2]))));
         for (unsigned both = (unsigned)_mm_movemask_epi8(any); both; both &= both - 1)
-            if (has_letters(word, words, from + __builtin_ctz(both)))
+            if (has_letters(needs, from + __builtin_ctz(both)))
                 return true;
         at += STEP;
     }
 #endif
     bool found = false;
     for (; at + 2 < length && !found; at++)
-        found = has_letters(word, words, line + at);
+        found = has_letters(needs, line + at);
     return found;
-}
-
-bool joblog_may_match(const joblog_signatures *s, size_t number, const char *line, size_t length)
-{
-    return !s->needs[number][0] || has_need(s->needs[number], line, length);
 }
 
 /* Of a literal the longest part without digits; owned, NULL without memory. */
@@ -227,7 +225,6 @@ int joblog_signatures_new(joblog_signatures *out, assay_error *err)
         !out->says_more || !out->needs || !out->room || !out->parts)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory for signatures");
     for (size_t i = 0; status == ASSAY_OK && i < COUNT; i++) {
-        out->needs[i] = "";
         out->always[i] = true;
         if (!SIGNATURES[i].expression[0])
             continue;
