@@ -229,23 +229,28 @@ static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, c
     }
 }
 
-bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, int64_t *rank)
+bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool plain, int64_t *rank)
 {
     joblog_line read = {.prefix = {.rank = -1, .local_rank = -1}};
-    size_t at = joblog_front_of(line, length, &read.prefix.rank, &read.prefix.local_rank);
+    size_t at = joblog_front_of(line, length, &read.prefix.rank, &read.prefix.local_rank), name = 0;
     const size_t front = at;
     while (at < length && line[at] == ' ')
         at++;
     const bool empty = at == length && front > 0, indented = at < length && at > front;
     const unsigned char c = at < length ? (unsigned char)line[at] : ' ';
-    if (r->line >= r->next_look || r->per_node > 0 || (!empty && !indented) || c < ' ' || c == 'F' || c == '[' ||
-        (front == 0 && assay_is_digit((char)c))) /* a frame, or more in front */
+    if (r->line >= r->next_look || r->per_node > 0 || (!empty && !indented) || c < ' ' || c == '[' ||
+        (front == 0 && assay_is_digit((char)c))) /* there is more in front */
+        return false;
+    const joblog_part part = c == 'F' && plain ? joblog_part_of(line + front, length - front, &name) : JOBLOG_NO_PART;
+    if (c == 'F' && (part == JOBLOG_NO_PART || (read.prefix.rank < 0 && joblog_find(line, length, "[rank"))))
         return false;
     joblog_block *block = block_of(r, &read);
     if (block && (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0))
         return false;
-    if (block)
+    if (block) {
         block->left--;
+        take_part(r, block, part, line, length, front + name);
+    }
     *rank = read.prefix.rank >= 0 ? read.prefix.rank : read.prefix.local_rank;
     return true;
 }

@@ -101,6 +101,15 @@ bool joblog_is_wrapped(const char *line, size_t length)
     return length >= sizeof WRAP - 1 && line[0] == '{' && memcmp(line, WRAP, sizeof WRAP - 1) == 0;
 }
 
+bool joblog_is_wrapped_plain(const char *line, size_t length)
+{
+    static const char end[] = "\\n\"";
+    const char *at = memchr(line, '\\', length);
+    const size_t left = at ? length - (size_t)(at - line) : 0;
+    return left >= sizeof end - 1 && memcmp(at, end, sizeof end - 1) == 0 && !memchr(at + 1, '\\', left - 1) &&
+           !memchr(line + sizeof WRAP - 1, '"', (size_t)(at - line) - (sizeof WRAP - 1));
+}
+
 /* A byte of a text of JSON, "\\n" and its like as one; what is no ASCII becomes '?'. *at goes behind it. */
 static char next_byte_of(const char *line, size_t length, size_t *at)
 {

@@ -56,6 +56,8 @@ uint64_t joblog_shape(const char *line, size_t length);
 size_t joblog_clean(const char *line, size_t length, char *to);
 /* Is it one that Docker keeps as JSON: {"log":"text\n","stream":"stderr","time":"..."}? */
 bool joblog_is_wrapped(const char *line, size_t length);
+/* Is the text in it as it stands there, up to its end, "\\n"? */
+bool joblog_is_wrapped_plain(const char *line, size_t length);
 /* As joblog_clean(), of such a line: it becomes what a container's line is in files of the kubelet, "TIME stderr F text". */
 size_t joblog_unwrap(const char *line, size_t length, char *to);
 
@@ -102,10 +104,10 @@ typedef struct joblog_signatures {
     bool *first_word;            /* it asks for a first word in which the literal begins */
     bool *always;                /* does it match each line that has the literal? */
     bool *says_more;             /* and are its groups no part of what tells one event from another? */
-    bool *by_head;          /* of such a one: where ": " stands behind the name, what is behind it does not count */
+    bool *by_head; /* of such a one: where ": " stands behind the name, what is behind it does not count */
     joblog_needs *needs;
-    assay_regex_room *room; /* so one thread at a time may look */
-    bool *counts;           /* does it ask which digits there are, beside how many? */
+    assay_regex_room *room;       /* so one thread at a time may look */
+    bool *counts;                 /* does it ask which digits there are, beside how many? */
     struct assay_literals *parts; /* the longest parts without digits of literals with digits */
 } joblog_signatures;
 
@@ -265,7 +267,10 @@ typedef struct joblog_reader {
     size_t added;                   /* the event that joblog_event_add() added or counted last */
 } joblog_reader;
 
-/* Reads the line of the reader's bytes [from, to), which may be clean already. */
+/* Reads the line of the reader's bytes [from, to), which may be clean already: cleans it, then parts it from what stands in
+ * front. */
+void joblog_line_clean(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out);
+void joblog_line_part(const joblog_reader *r, joblog_line *out);
 void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out);
 
 /* ---- memo.c: what became of lines; `likeness` is what those have in common that become the same ---- */
@@ -285,9 +290,9 @@ uint32_t joblog_writer_of(joblog_reader *r, const joblog_line *line);
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, uint64_t number);
 /* What a line would be in a traceback; *name gets where the name of a frame's file begins. */
 joblog_part joblog_part_of(const char *body, size_t length, size_t *name);
-/* Takes the reader's line, in which no literal lies: is it indented behind a rank that stands in front, or behind nothing, and no
- * frame? Then it means nothing but that the block of its rank has a line more. False: it has to be looked at. */
-bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, int64_t *rank);
+/* Takes the reader's line, in which no literal lies: is it indented behind a rank that stands in front, or behind nothing? Then
+ * it means nothing but that the block of its rank has a line more, or a frame. False: it has to be looked at. */
+bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool plain, int64_t *rank);
 /* Offers the reader's line, which is like another one, to the open block of its rank. False: it has to be looked at. */
 bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const char *line, size_t length);
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;

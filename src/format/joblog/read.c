@@ -201,10 +201,16 @@ static size_t deciding(const joblog_reader *r, const char *line, size_t length, 
     return i < JOBLOG_NUMBERS && f->at[i] > head ? f->at[i] : head > 0 ? head : length;
 }
 
-/* What lines have in common that become the same event of their rank: the shape of their first bytes. */
-static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t size, size_t number)
+/* What lines have in common that become the same event of their rank: the shape of their first bytes, and of what Docker puts
+ * behind them. */
+static uint64_t likeness_of(const joblog_reader *r, size_t from, size_t to, size_t size, bool wrapped, size_t number)
 {
-    return (joblog_shape(r->bytes + from, size) + ((uint64_t)number << 48)) | 1;
+    const char *line = r->bytes + from;
+    uint64_t shape = joblog_shape(line, size);
+    const char *end = wrapped && size < to - from ? memchr(line + size, '\\', to - from - size) : NULL;
+    if (end)
+        shape ^= joblog_shape(end, (size_t)(r->bytes + to - end)) * 3;
+    return (shape + ((uint64_t)number << 48)) | 1;
 }
 
 /* Shall a memo be asked for? To make one takes longer than to look at a line: where few are there of those asked for, that
@@ -237,7 +243,7 @@ static bool take_again(joblog_reader *r, const joblog_memo *memo, size_t from, s
     return true;
 }
 
-typedef struct place { /* of a line in the reader's bytes */
+typedef struct place {        /* of a line in the reader's bytes */
     size_t begin, stop, next; /* the next one begins behind the byte that ends it */
     bool plain;               /* nothing in it has to be cleaned */
 } place;
@@ -310,6 +316,18 @@ static void note_literals(const joblog_reader *r, size_t to, size_t from, scan *
         note_literal(r->log, literals->next.number, r->bytes + from, to - from, literals->next.at - from, f);
 }
 
+/* Notes the literals of a line that was cleaned, or torn: what is cut by escapes counts, what is part of them or stands before
+ * the rank does not. */
+static void note_anew(const joblog_reader *r, const joblog_line *line, found *f)
+{
+    const assay_job_log *log = r->log;
+    assay_literal_search s = {.at = 0};
+    forget_literals(f);
+    while (assay_literals_next(log->literals, line->text, line->length, &s))
+        if (!log->only_first[log->searched[s.number]] || joblog_may_be_first(line->text, s.at))
+            note_literal(log, s.number, line->text, line->length, s.at, f);
+}
+
 /* Looks at a line, in which literals lie, or which may belong to a block. `whole`: nothing has to be cleaned. */
 static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *literals)
 {
@@ -319,36 +337,37 @@ static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *l
     forget_literals(f);
     note_literals(r, to, from, literals, f);
     int64_t rank;
-    if (f->count == 0 && to > from && joblog_block_pass(r, r->bytes + from, to - from, &rank)) {
+    const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
+    const bool plain = whole && !wrapped && to - from <= JOBLOG_LINE_MOST;
+    if (f->count == 0 && to > from && joblog_block_pass(r, r->bytes + from, to - from, plain, &rank)) {
         assay_log_rank *row = r->tracked ? joblog_row_of(r, rank) : NULL;
         if (row)
             joblog_count_line(r, row, from, to);
         return r->tracked && !row ? ASSAY_ENOMEM : ASSAY_OK;
     }
-    const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
-    const bool plain = whole && !wrapped && to - from <= JOBLOG_LINE_MOST;
+    const bool simple = plain || (wrapped && whole && to - from <= JOBLOG_LINE_MOST &&
+                                  joblog_is_wrapped_plain(r->bytes + from, to - from));
     size_t number = JOBLOG_NUMBERS; /* of none */
-    const size_t size = plain && f->count > 0 ? deciding(r, r->bytes + from, to - from, f, &number) : to - from;
+    const size_t size = simple && f->count > 0 ? deciding(r, r->bytes + from, to - from, f, &number) : to - from;
     const bool enough = size < to - from;
-    joblog_memo now = {.key = !wrapped && to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
-    const uint64_t likeness = now.key ? likeness_of(r, from, size, number) : 0;
+    joblog_memo now = {.key = (simple || !wrapped) && to - from <= JOBLOG_LINE_MOST && ask_memo(r)};
+    const uint64_t likeness = now.key ? likeness_of(r, from, to, size, wrapped, number) : 0;
     const joblog_memo *memo = likeness ? joblog_memo_find(r, from, likeness) : NULL;
     int status = ASSAY_OK;
     if (memo && take_again(r, memo, from, to, &status)) {
         r->known++;
         return status;
     }
-    joblog_line_read(r, from, to, plain, &line);
-    if (line.length == 0)
+    joblog_line_clean(r, from, to, plain, &line);
+    if (!plain)
+        note_anew(r, &line, f);
+    if (line.length == 0 || (f->count == 0 && r->block.count == 0))
         return ASSAY_OK;
-    const bool torn = plain && line.text != r->bytes + from;
-    if (torn)
+    const char *const text = line.text;
+    joblog_line_part(r, &line);
+    if (line.text != text) { /* it was torn */
+        note_anew(r, &line, f);
         now.key = 0;
-    if (!plain || torn) { /* what is cut by escapes counts, what is part of them or stands before the rank does not */
-        assay_literal_search again = {.at = 0};
-        forget_literals(f);
-        while (assay_literals_next(r->log->literals, line.text, line.length, &again))
-            note_literal(r->log, again.number, line.text, line.length, again.at, f);
     }
     const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
     if (taken < 0)
