@@ -729,25 +729,39 @@ static bool is_behind_level(const char *line, size_t end)
     return is_level(line + from, word);
 }
 
+/* May a time end with the digit before `end`: "03:12:07", "Fri Nov 27 03:12:07 2026"? */
+static bool may_be_time(const char *line, size_t end)
+{
+    enum { CLOCK = 8, YEAR = 4 };
+    size_t from = end;
+    while (from > 0 && (assay_is_digit(line[from - 1]) || memchr(":.,+-", line[from - 1], 5) ||
+                        (unsigned char)line[from - 1] < ' ')) /* which is cleaned out */
+        from--;
+    return end - from >= CLOCK ||
+           (end - from == YEAR && from > 1 && line[from - 1] == ' ' && assay_is_digit(line[from - 2]));
+}
+
 bool joblog_may_be_first(const char *line, size_t at)
 {
     while (at > 0 && is_name_byte(line[at - 1]))
         at--;
+    const size_t word = at;
     while (at > 0 && (line[at - 1] == ' ' || line[at - 1] == '\t'))
         at--;
     if (at == 0)
         return true;
     const unsigned char c = (unsigned char)line[at - 1];
-    if (c < 0x20 || c == 0x7f || c == '|' || (c == '-' && at > 1 && line[at - 2] == ' ') || assay_is_digit((char)c) ||
+    if (c < 0x20 || c == 0x7f || c == '|' || (c == '-' && at > 1 && line[at - 2] == ' ') ||
+        (assay_is_digit((char)c) && (word - at != 1 || may_be_time(line, at))) || /* "pod-0  text", too */
         memchr("])>ZCFP", c, 7)) /* as take_part() has it */
         return true;
     if (c == ':' && at > 1 && /* "3:", "[rank3]:", "<stderr>:", "n0123:", "kernel:", "ERROR:root:" */
         (assay_is_digit(line[at - 2]) || memchr("]>l", line[at - 2], 4) || is_behind_level(line, at)))
         return true;
-    size_t word = at;
-    while (word > 0 && line[word - 1] >= 'A' && line[word - 1] <= 'Z')
-        word--;
-    return is_level(line + word, at - word) || memchr(line, 0x1b, at) || joblog_is_wrapped(line, at);
+    size_t level = at;
+    while (level > 0 && line[level - 1] >= 'A' && line[level - 1] <= 'Z')
+        level--;
+    return is_level(line + level, at - level) || memchr(line, 0x1b, at) || joblog_is_wrapped(line, at);
 }
 
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
