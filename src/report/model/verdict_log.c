@@ -77,8 +77,9 @@ static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *
                          judged->losses == 1 ? "" : "es", judged->losses == 1 ? "is" : "are");
         return false;
     }
-    assay_put_format(out, "nothing wrong in %" PRIu64 " loss%s over %" PRIu64 " step%s", judged->losses,
-                     *plural ? "es" : "", judged->steps, assay_plural(judged->steps));
+    assay_put_format(out, "nothing wrong in %" PRIu64 " loss%s", judged->losses, *plural ? "es" : "");
+    if (outcome->from == INT64_MIN && outcome->to == INT64_MAX) /* else the first line ends with the steps */
+        assay_put_format(out, " over %" PRIu64 " step%s", judged->steps, assay_plural(judged->steps));
     if (course.asked && !course.tested)
         put_text(judged->objective.count > 0 && !judged->rewarded ? ", too few to judge their course"
                                                                   : ", none of which has to fall",
