@@ -143,6 +143,10 @@ def files_of_runs(w):
             w.checks.expect(report and [(t["name"], t["metrics"]["files"], w.fired(report, i)) for i, t in enumerate(report["trials"])] == [
                 ("seed_1", 1, {"ExplodingTensor", "LossSpike"}), ("seed_2", 2, set()), ("seed_3", 1, set())], "%s: %s" % (given, done))
         w.checks.expect(len(bodies) == 1, "%s: another report at %s ranks" % (given, w.ranks))
+    for name in ("a.csv", "a.tsv"):
+        logs.write(w.root / "twins" / name, rows(0, 40))
+    done, report, _ = w.run(w.root / "twins")
+    w.checks.expect(report and [t["name"] for t in report["trials"]] == ["a", "a.tsv"], "files that differ in their endings: %s" % done)
     done, report, _ = w.run(str(place) + "/seed_[13].csv")
     w.checks.expect(report and [t["name"] for t in report["trials"]] == ["seed_1", "seed_3"], "a pattern of files: %s" % done)
     for name, fault in (("a.log", "nan"), ("b.log", None)):

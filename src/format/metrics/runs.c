@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/path.h"
 #include "base/vec.h"
 
 enum { NAMED_MOST = 8 };
@@ -35,12 +36,19 @@ int metrics_run_has_value(const metrics_place *place, const metrics_run *run, as
     return first != INT64_MAX || odd; /* what is damaged, or odd, is not left out without a word */
 }
 
-/* A run of the file alone, called as the file without its ending. NULL without memory. */
+/* A file's path without the ending that all of its kind have: of "a.csv" and "a.tsv" one is "a". Owned by the caller. */
+static char *name_of_file(const metrics_file *file)
+{
+    const bool usual = assay_path_ends(file->path, ".csv") || assay_path_ends(file->path, ".log");
+    return assay_copy_bytes_as_text(file->path, usual ? metrics_stem(file->path) : strlen(file->path));
+}
+
+/* A run of the file alone, called as the file is. NULL without memory. */
 static metrics_run *run_of_file(metrics_place *place, size_t number, const metrics_file *file)
 {
-    char name[ASSAY_PATH_ROOM];
-    snprintf(name, sizeof name, "%.*s", (int)metrics_stem(file->path), file->path);
-    metrics_run *run = metrics_place_run(place, name, NULL);
+    char *name = name_of_file(file);
+    metrics_run *run = name ? metrics_place_run(place, name, NULL) : NULL;
+    free(name);
     if (!run)
         return NULL;
     const metrics_run *whole = &place->runs[number];
@@ -79,7 +87,7 @@ static int split_run(metrics_place *place, size_t number, assay_error *err)
     if (!last)
         return ASSAY_OK;
     metrics_run *own = &place->runs[number];
-    char *name = assay_copy_bytes_as_text(own->files[0]->path, metrics_stem(own->files[0]->path));
+    char *name = name_of_file(own->files[0]);
     ASSAY_HAVE(name);
     free(own->name);
     own->name = name;
