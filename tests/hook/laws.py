@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 
 import numpy
 import torch
 from torch import nn
 
-import assay_hook
-from assay_hook import SaveConfig
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import assay_hook  # noqa: E402
+import tfevents  # noqa: E402
+from assay_hook import SaveConfig  # noqa: E402
 
 WORK, ASSAY = sys.argv[1:]
 STEPS, BROKEN = 10, 6
@@ -83,7 +86,7 @@ def flip(tensor):
         tensor.view(-1)[5] += 0.01
 
 
-def train(name, make, fault=lambda step, net, optimizer: None, network=Net):
+def train(name, make, fault=lambda step, net, optimizer: None, network=Net, steps=STEPS):
     path = os.path.join(WORK, name)
     shutil.rmtree(path, ignore_errors=True)
     torch.manual_seed(1)
@@ -96,7 +99,7 @@ def train(name, make, fault=lambda step, net, optimizer: None, network=Net):
         for parameter in module.parameters():
             parameter.register_hook(lambda gradient, p=parameter: fault(step[0], p, gradient))
     hook = make(path, net, loss, optimizer)
-    for step[0] in range(STEPS):
+    for step[0] in range(steps):
         optimizer.zero_grad()
         loss(net(torch.randn(9, 2, 8, 8)), torch.randint(4, (9,))).backward()
         fault(step[0], "gradients", net)
@@ -153,6 +156,37 @@ def healthy_parts():
         for law, count in (("activation", 2), ("dropout", 1), ("normalisation", 3), ("pooling", 2)):
             assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
     laws.AT_ONCE = 65536
+
+
+def within_a_budget():
+    """Pairs of steps take turns where laws cost more than they may, and keep the law of moments; what stays broken is found."""
+    from assay_recording import laws
+    turns, clock, on = laws.Turns(0.03), [0.0], []
+    turns_of, laws.time = laws.time, types.SimpleNamespace(perf_counter=lambda: clock[0])
+    for _ in range(400):  # a step of 1 s; laws 0.1 s
+        on.append(turns.next())
+        turns.is_on, turns.cost = on[-1], 0.1 * on[-1]
+        clock[0] += 1 + turns.cost
+    laws.time = turns_of
+    pairs = [i for i in range(80, 400) if on[i] and on[i - 1]]
+    assert turns.of == 4 and 78 <= sum(on[80:]) <= 82 and {b - a for a, b in zip(pairs, pairs[1:])} == {8}, (turns.of, on)
+
+    def bounded(path, net, loss, optimizer):
+        hook = assay_hook.Hook(path, save_config=SaveConfig(save_interval=1), laws="20 %")
+        hook.register_module(net)
+        hook.register_optimizer(optimizer)
+        return hook
+    entry = train("bounded", bounded, lambda step, what, y: flip(y) if step >= 40 and getattr(what, "out_features", None) == 200 else None, steps=100)
+    assert "The law 'moments' holds of 12 tensors." in entry["message"], entry
+    assert {f["tensor"] for f in entry["findings"]} == {"state/laws/linear/fc1_output_0"} and entry["findings"][0]["step"] >= 40, entry
+    steps = [s for s, step in sorted(tfevents.Trial(os.path.join(WORK, "bounded")).steps.items()) if any("state/laws/update" in n for n in step.tensors)]
+    assert 5 <= len(steps) < 60, steps
+    for text in ("a lot", "1 GB"):
+        try:
+            assay_hook.Hook(os.path.join(WORK, "refused"), laws=text)
+        except ValueError:
+            continue
+        raise SystemExit("laws = %r was taken" % text)
 
 
 def rounded_factors():
@@ -217,6 +251,7 @@ def main():
     healthy_alike()
     healthy_halves()
     healthy_parts()
+    within_a_budget()
     rounded_factors()
     rows_in_order()
     broken("linear", "linear", "linear/fc1_output_0", BROKEN, of_output(200))

@@ -16,15 +16,20 @@ Each equation of a saved step becomes a small tensor of float32, of numbers that
     state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
     state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
     state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
+    state/laws/turns                      with a budget: of so many pairs of steps one has the others
 """
 import ctypes
 import functools
+import math
+import statistics
+import time
 import types
 import weakref
 
 import numpy
 
 from assay_hook import _goes_on, _plain_name, _unwrapped
+from assay_recording.budget import parse
 from assay_recording.modules import eps_of
 
 PLAIN, UNSIGNED, ADAM = 0, 1, 4
@@ -80,8 +85,46 @@ def products_of(library, x, y):
     return out
 
 
+def _counted(method):
+    """A call that records, and what it takes."""
+    guarded = _goes_on(method)
+
+    @functools.wraps(method)
+    def counted(self, *arguments):
+        began = time.perf_counter()
+        try:
+            return guarded(self, *arguments)
+        finally:
+            self.turns.cost += time.perf_counter() - began
+    return counted
+
+
+class Turns:
+    """Which steps have laws, so that they take no more than a share of the time of all: pairs that follow each other, since moments need
+    the step before. None: all of them."""
+    ENOUGH, KEPT = 5, 15  # steps that are known, and that count
+
+    def __init__(self, share):
+        self.share, self.cost, self.began, self.at, self.of = share, 0.0, None, -1, 1
+        self.is_on, self.costs, self.plain = False, [], []
+
+    def next(self):
+        """Has the step that begins now its turn?"""
+        now = time.perf_counter()
+        if self.share and self.began is not None:
+            self.plain = (self.plain + [now - self.began - self.cost])[-self.KEPT:]
+            self.costs = (self.costs + [self.cost])[-self.KEPT:] if self.is_on else self.costs
+        self.began, self.cost, self.at = now, 0.0, (self.at + 1) % (2 * self.of)
+        if self.at == 0 and len(self.costs) >= self.ENOUGH:
+            self.of = max(1, math.ceil(statistics.median(self.costs) / (self.share * max(statistics.median(self.plain), 1e-9))))
+        return self.at < 2
+
+
 class Laws:
-    def __init__(self, hook, library, dtypes):
+    def __init__(self, hook, library, dtypes, budget=None):
+        self.turns = Turns(parse(budget)[0])
+        if budget and not self.turns.share:
+            raise ValueError("laws = %r: expected True, or a share of the step time (\"3 %%\")" % budget)
         self.hook, self.library, self.dtypes = hook, library, dtypes
         for function, arguments in SIGNATURES.items():
             getattr(library, "assay_hook_" + function).argtypes = arguments
@@ -101,8 +144,12 @@ class Laws:
         if self.hook._global_step() != self.step:
             self.step = self.hook._global_step()
             self.clear()
-            self.wanted = self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
+            saved = self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
+            self.wanted = saved and self.turns.next()
+            self.turns.is_on = self.wanted
             self.turn += self.wanted
+            if self.wanted and self.turns.share:
+                self.save("turns", [self.turns.of], [])
         return self.wanted and self.hook._active
 
     def watch(self, module):
@@ -157,7 +204,7 @@ class Laws:
             self.codes[kind] = code if code in KNOWN else None
         return self.codes[kind] if not tensor.is_sparse else None
 
-    @_goes_on
+    @_counted
     def after_loss(self, module, inputs, output):
         tensors = [t for t in inputs if hasattr(t, "numel")]
         most = max(SMALL, self.parameters.elements() // 1000)
@@ -224,7 +271,7 @@ class Laws:
         numpy.add.at(made[1], cell, rows * rows)
         return made.reshape(2, GROUPED_TILES, groups * width)
 
-    @_goes_on
+    @_counted
     def after_linear(self, name, module, inputs, output):
         if not self.due() or not inputs:
             return
@@ -277,7 +324,7 @@ class Laws:
         self.passes[name] = number + 1
         return "%s_output_%d" % (name, number)
 
-    @_goes_on
+    @_counted
     def after_norm(self, name, module, inputs, output):
         from torch import nn
         if not self.due() or not inputs:
@@ -343,7 +390,7 @@ class Laws:
         at = self.turn % -(-count // most) * most
         return at, min(at + most, count)
 
-    @_goes_on
+    @_counted
     def after_function(self, name, module, inputs, output):
         if not self.due() or not inputs:
             return
@@ -366,7 +413,7 @@ class Laws:
         if name in self.functions:  # else it is none that is known
             self.save("function/" + name, [end - first, first, fits[-1]], [fits[:-1]])
 
-    @_goes_on
+    @_counted
     def after_pooling(self, name, kind, forward, module, inputs, output):
         if not self.due() or not inputs:
             return
@@ -430,7 +477,7 @@ class Laws:
         independent, of_x, of_y, got = (self.multiply_gradient(module, a, b) for a, b in ((x2, y2), (x2, y * y), (x * x, y2), (x, y)))
         return [got, numpy.maximum(independent, (of_x + of_y) / 2), numpy.zeros_like(independent)]
 
-    @_goes_on
+    @_counted
     def output_gradient(self, module, dtype, of_inputs, gradient):
         """Backward has reached the output of a pass: what that adds to the gradients of its weight and bias."""
         of_outputs = self.channels(gradient, module.weight.dim() > 2) if self.due() else None
@@ -483,7 +530,7 @@ class Laws:
 
     # -- parameters
 
-    @_goes_on
+    @_counted
     def gradient(self, number, name, gradient):
         """Backward has made it: before workers average it."""
         if not self.due() or not self.parameters.take_local(number, gradient):
@@ -491,13 +538,13 @@ class Laws:
         if name in self.expected:
             self.compare_gradient(name, gradient, *self.expected[name])
 
-    @_goes_on
+    @_counted
     def before_update(self):
         """The optimizer is about to use the gradients."""
         if self.due():
             self.parameters.take_given()
 
-    @_goes_on
+    @_counted
     def updated(self, optimizer):
         self.parameters.updated(optimizer.state)
         self.clear()
