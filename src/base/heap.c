@@ -38,9 +38,21 @@ void assay_heap_reuse(void)
     assay_heap_trim();
 }
 
+static size_t kept; /* free bytes that are not returned */
+
+void assay_heap_keep(size_t bytes)
+{
+    kept = bytes;
+}
+
+/* Versions of the library that do not tell how much is free are asked to return all of it. */
 void assay_heap_trim(void)
 {
 #ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+    if (kept > 0 && mallinfo2().fordblks <= kept)
+        return;
+#endif
     malloc_trim(0);
 #endif
 }

@@ -11,6 +11,9 @@ void assay_heap_grow_in_place(void);
 void assay_heap_reuse(void);
 /* Returns free memory to the system. */
 void assay_heap_trim(void);
+/* From now on the two calls above let free memory be, where there is no more of it than so many bytes: for work in parts that
+ * take the same memory again, since it takes longer to get pages from the system than to fill them. 0 ends that. */
+void assay_heap_keep(size_t bytes);
 
 /* `size` bytes that are gone through again and again: of 2 MiB on from the system itself, in large pages where it has
  * them. NULL without memory. Give them back with assay_heap_give_large() and the same size; NULL is ignored. */

@@ -521,8 +521,9 @@ static int run_trials(assay_comm *comm, const assay_job *job, const assay_engine
 
 /* ---- many trials ---- */
 
-/* So many trials are run at once: what reading, mapping and combining hold grows with their number. */
-enum { TRIALS_AT_ONCE = 256 };
+/* So many trials are run at once: what reading, mapping and combining hold grows with their number, and memory that is touched
+ * for the first time takes longer than what is done in it. The next ones take what the last ones held, within KEPT bytes. */
+enum { TRIALS_AT_ONCE = 32, KEPT = 32 << 20 };
 
 /* May the trials be run some at a time? A rule that compares looks for its trial among all; checkpoints, views and
  * observers go by the numbers of the trials. */
@@ -558,6 +559,7 @@ static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_
         return run_trials(comm, job, options, out, err);
     *out = (assay_outcome){.job = job};
     int status = check_memory(job, options->memory, err);
+    assay_heap_keep(KEPT);
     for (size_t first = 0; first < job->trial_count && status == ASSAY_OK; first += TRIALS_AT_ONCE) {
         const size_t left = job->trial_count - first;
         assay_outcome some = {0};
@@ -570,6 +572,8 @@ static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_
         status = assay_comm_agree(comm, status, err);
         assay_outcome_release(&some);
     }
+    assay_heap_keep(0);
+    assay_heap_trim();
     if (status != ASSAY_OK)
         assay_outcome_release(out);
     return status == ASSAY_EFORMAT ? run_trials(comm, job, options, out, err) : status;

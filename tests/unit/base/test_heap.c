@@ -1,6 +1,7 @@
 /* Large blocks: where they begin, that all of their bytes are theirs, and that they go back. */
 #include "unit.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,41 @@ static void test_forget(void)
     free(bytes);
 }
 
+/* Is it known what the allocator returns? What checks memory in its place returns nothing. */
+static bool returns_memory(void)
+{
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
+    return !UNIT_SANITIZED;
+#endif
+#endif
+    return false;
+}
+
+static void test_kept(void)
+{
+    enum { BLOCKS = 512, SIZE = 48 << 10, ALL = BLOCKS * SIZE };
+    uint8_t *block[BLOCKS];
+    if (!returns_memory())
+        return;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        block[i] = malloc(SIZE);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(block[i]);
+        memset(block[i], 1, SIZE);
+    }
+    for (size_t i = 0; i + 1 < BLOCKS; i++) /* the last one stays: the others are no end of the heap */
+        free(block[i]);
+    const size_t before = assay_heap_resident();
+    assay_heap_keep(2 * ALL);
+    assay_heap_trim();
+    CU_ASSERT_TRUE(assay_heap_resident() + ALL / 4 > before);
+    assay_heap_keep(ALL / 2);
+    assay_heap_trim();
+    CU_ASSERT_TRUE(assay_heap_resident() + ALL / 2 < before);
+    assay_heap_keep(0);
+    free(block[BLOCKS - 1]);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"sizes", test_sizes},
@@ -113,6 +149,7 @@ int main(void)
                            {"too large", test_too_large},
                            {"lists", test_lists},
                            {"what is forgotten", test_forget},
+                           {"what is kept", test_kept},
                            CU_TEST_INFO_NULL};
     return unit_main("heap", tests);
 }
