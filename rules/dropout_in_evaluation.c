@@ -3,6 +3,8 @@
  *
  *   dropped     a module drops elements in EVAL, as follows
  *   training    the hook says so at an EVAL step (scalar/modules_left_in_training)
+ *   statistics  the hook says at an EVAL step that normalisations have the running statistics that they began with
+ *               (scalar/modules_without_statistics)
  *   evaluation  the hook says so (scalar/modules_left_in_evaluation) of every TRAIN step of a worker with a loss from one
  *               on, which are LEAST_STEPS and `left_share` of its own: an attack that is made in between is followed by its
  *               training
@@ -22,7 +24,7 @@
 
 enum { LOOKS = 5, LEAST_ELEMENTS = 200, LEAST_STEPS = 2, NOTE_ROOM = 320 };
 enum { MODULES, FLAGS, LOSSES };
-enum { DROPPED, EVALUATION, TRAINING };
+enum { DROPPED, EVALUATION, STATISTICS, TRAINING };
 enum { PARTS, WIDTH }; /* values of a row: how many modules are left in the mode of evaluation */
 #define CHANCE 5.0
 #define WIDEST 0.2
@@ -52,7 +54,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                      .modes = 1u << ASSAY_MODE_EVAL,
                      .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD,
                      .first_steps = LOOKS},
-        [FLAGS] = {.pattern = "^scalar/modules_left_in_(training|evaluation)$", .flags = ASSAY_SLOT_NO_STRINGS},
+        [FLAGS] = {.pattern = "^scalar/modules_(left_in_(training|evaluation)|without_statistics)$",
+                   .flags = ASSAY_SLOT_NO_STRINGS},
         [LOSSES] = {.collection = "losses", .flags = ASSAY_SLOT_NO_STRINGS}};
     int slot = 0;
     for (size_t i = 0; slot >= 0 && i < sizeof slots / sizeof *slots; i++)
@@ -117,9 +120,10 @@ static int map_modules(const assay_rule *rule, assay_common_state *state, const 
     return status;
 }
 
-static bool says_training(const assay_tensor_view *flag)
+/* What a flag of the hook is said of. */
+static uint32_t said_by(const assay_tensor_view *flag)
 {
-    return strstr(flag->name, "training") != NULL;
+    return strstr(flag->name, "training") ? TRAINING : strstr(flag->name, "statistics") ? STATISTICS : EVALUATION;
 }
 
 /* How many modules of a worker are said to be left in the mode of evaluation at the step in view. */
@@ -127,7 +131,8 @@ static double left_of(const assay_step_view *view, uint32_t worker)
 {
     const assay_slot_view *slot = &view->slot[FLAGS];
     for (uint32_t i = 0; i < slot->count; i++)
-        if (!says_training(slot->items[i]) && slot->items[i]->worker == worker && assay_view_has_values(slot->items[i]))
+        if (said_by(slot->items[i]) == EVALUATION && slot->items[i]->worker == worker &&
+            assay_view_has_values(slot->items[i]))
             return slot->items[i]->stats->max;
     return 0;
 }
@@ -138,13 +143,16 @@ static int map_flags(assay_common_state *state, const assay_step_view *view)
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && view->mode == ASSAY_MODE_EVAL && i < flags->count; i++) {
         const assay_tensor_view *flag = flags->items[i];
-        if (!says_training(flag) || !assay_view_has_values(flag))
+        const uint32_t said = said_by(flag);
+        if (said == EVALUATION || !assay_view_has_values(flag))
             continue;
         char note[NOTE_ROOM];
-        snprintf(note, sizeof note, "%.0f modules that differ between both, dropout or normalisation, are in train()",
+        snprintf(note, sizeof note,
+                 said == TRAINING ? "%.0f modules that differ between both, dropout or normalisation, are in train()"
+                                  : "those of %.0f normalisations are 0 and 1 throughout, while their gains moved",
                  flag->stats->max);
         assay_finding finding = finding_of(view, flag, flag->stats->max, 0);
-        finding.test = finding.value_unit = TRAINING;
+        finding.test = finding.value_unit = said;
         finding.note = note;
         status = assay_findings_test(state->findings, flag->stats->max > 0, &finding);
         ASSAY_THEN(status, assay_counter_add(state->counter, flag->tensor, 0, 1));
@@ -236,13 +244,16 @@ const assay_rule_ops assay_rule_dropout_in_evaluation = {
     .remedies = ASSAY_TEXTS("Call eval() on the network before the evaluation, and train() behind it.",
                             "If it is meant (Monte Carlo dropout), leave the rule out of the job."),
     .params = params,
-    .tests = ASSAY_TEXTS([DROPPED] = "dropped", [EVALUATION] = "evaluation", [TRAINING] = "training"),
+    .tests = ASSAY_TEXTS([DROPPED] = "dropped", [EVALUATION] = "evaluation", [STATISTICS] = "statistics",
+                         [TRAINING] = "training"),
     .series_width = WIDTH,
-    .value_units =
-        ASSAY_TEXTS([DROPPED] = "% of the elements dropped", [EVALUATION] = "modules", [TRAINING] = "modules"),
+    .value_units = ASSAY_TEXTS([DROPPED] = "% of the elements dropped", [EVALUATION] = "modules",
+                               [STATISTICS] = "modules", [TRAINING] = "modules"),
     .sentences =
         ASSAY_TEXTS([DROPPED] = "a module{of} drops elements in evaluation at {when}{note}",
                     [EVALUATION] = "the network{of} is trained in the mode of evaluation, seen at {when}{note}",
+                    [STATISTICS] =
+                        "the network{of} is evaluated with the running statistics that it began with at {when}{note}",
                     [TRAINING] = "the network{of} is evaluated in the mode of training at {when}{note}"),
     .setup = setup,
     .map = map,

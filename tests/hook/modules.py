@@ -102,6 +102,36 @@ def test_modes_of_the_network():
     assert said(norm, [("TRAIN", False)] * 2) == [[]] * 2 == said(drop, [("TRAIN", False)] * 2)  # chosen from the start
 
 
+def test_statistics_of_norms():
+    """A copy that takes over weights and no buffers is evaluated with the statistics of the start; what nothing uses, and what is not trained yet, is not said."""
+    class Copied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.copy, self.spare = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), nn.BatchNorm1d(4)
+
+        def forward(self, x):
+            return (self.net if self.training else self.copy)(x)
+
+    def said(buffers):
+        net = Copied()
+        hook, optimizer = make(), torch.optim.SGD(net.net.parameters(), 0.1)
+        hook.register_module(net)
+        for mode in "EVAL", "TRAIN", "EVAL":
+            hook.set_mode(mode)
+            net.train(mode == "TRAIN")
+            value = net(torch.rand(8, 3)).pow(3).sum()
+            if mode == "TRAIN":
+                value.backward()
+                optimizer.step()
+                for mine, theirs in zip(net.copy.parameters(), net.net.parameters()):
+                    mine.data.copy_(theirs.data)
+                for mine, theirs in zip(net.copy.buffers(), net.net.buffers()):
+                    mine.copy_(theirs) if buffers else None
+        hook.close()
+        return [float(step.tensors[n][1]) for step in tfevents.Trial(PATH).steps.values() for n in step.tensors if n == "scalar/modules_without_statistics"]
+    assert said(False) == [1.0] and said(True) == []
+
+
 def test_collections_of_modules():
     net = Twice()
     hook = make(include_collections=["first"])

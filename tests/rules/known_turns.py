@@ -304,7 +304,8 @@ def flagged(folder, flags, steps=30):
     turn = 0
     for s in range(steps):
         for mode, number in [("TRAIN", s)] + [("EVAL", s // 5)] * (s % 5 == 4):
-            made.step(turn, mode, number, {"loss_output_0": 1 / (1 + s), **({"scalar/modules_left_in_" + w: 4.0 for w in flags(mode, number)})})
+            told = {"scalar/modules_" + ("without_" if w == "statistics" else "left_in_") + w: 4.0 for w in flags(mode, number)}
+            made.step(turn, mode, number, {"loss_output_0": 1 / (1 + s), **told})
             turn += 1
     return made.end()
 
@@ -325,6 +326,12 @@ def attacks_before_each_update(folder):
     """Passes in the mode of evaluation, between those that are learned from; the last steps are an evaluation of its own."""
     return flagged(folder, lambda mode, s: ["evaluation"] * (mode == "TRAIN" and (s % 2 == 0 or s > 26))), [
         says("attack", "DropoutInEvaluation")]
+
+
+@case
+def evaluated_with_the_statistics_of_the_start(folder):
+    """From the second evaluation on."""
+    return flagged(folder, lambda mode, s: ["statistics"] * (mode == "EVAL" and s > 0)), [says("start", "DropoutInEvaluation", "statistics", 11)]
 
 
 def flagged_workers(folder, flags, steps=30, workers=4):

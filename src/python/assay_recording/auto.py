@@ -194,7 +194,7 @@ class AutoHook(assay_hook.Hook):
 
     @assay_hook._goes_on
     def _look_at_flags(self, module):
-        if self._flags and self._fixed_mode:
+        if self._flags:
             self._flags.look(assay_hook._unwrapped(module)[0], self.mode)
 
     @assay_hook._goes_on

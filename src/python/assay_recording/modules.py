@@ -71,10 +71,10 @@ def tell(hook, network):
 
 class Flags:
     """Looks at each pass whether a network is in the mode that is recorded: evaluation without eval(), training behind an evaluation without
-    train(). Where both agree nothing is recorded."""
+    train(); and in evaluation, whether its normalisations have the running statistics that they began with."""
 
     def __init__(self, hook):
-        self.hook, self.parts = hook, weakref.WeakKeyDictionary()
+        self.hook, self.parts, self.norms = hook, weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
         self.trained, self.chosen = weakref.WeakSet(), weakref.WeakSet()
 
     def watch(self, network):
@@ -84,6 +84,7 @@ class Flags:
                  isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
         if parts:
             self.parts[network] = [weakref.ref(part) for part in parts]
+            self.norms[network] = [weakref.ref(part) for part in parts if getattr(part, "affine", False) and part.track_running_stats]
 
     def look(self, network, mode):
         """A pass of the network begins, or the optimizer is about to use its gradients."""
@@ -93,6 +94,8 @@ class Flags:
         if network.training is train:
             if train:
                 self.trained.add(network)
+            elif self.norms.get(network):
+                self.look_at_norms(network)
         elif mode is assay_hook.modes.EVAL:
             self.say(network, "modules_left_in_training")
         elif train and sys.modules["torch"].is_grad_enabled() and self.forgotten(network):
@@ -106,6 +109,17 @@ class Flags:
             if not any(number is not None and int(number) == 0 for number in taken):
                 self.chosen.add(network)
         return network not in self.chosen
+
+    def look_at_norms(self, network):
+        """An average of a network, or a copy, may have its weights and not its statistics. What is trained has gains that moved; what nothing
+        uses has none."""
+        kept = [(ref, ref()) for ref in self.norms[network]]
+        kept = [(ref, norm) for ref, norm in kept if norm is not None and norm.running_mean is not None and
+                not bool((norm.running_mean != 0).any()) and not bool((norm.running_var != 1).any())]
+        self.norms[network] = [ref for ref, _ in kept]  # whose statistics were taken is not looked at again
+        moved = sum(not norm.training and bool((norm.weight != 1).any()) for _, norm in kept)
+        if moved and self.hook._active:
+            self.hook.save_scalar("modules_without_statistics", moved)
 
     def say(self, network, name):
         parts = [part() for part in self.parts.get(network, ())]
