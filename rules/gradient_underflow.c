@@ -32,6 +32,7 @@
 #include "figures.h"
 #include "gradients.h"
 #include "robust.h"
+#include "rows_of_layers.h"
 #include "selection.h"
 #include "too_few.h"
 
@@ -308,8 +309,21 @@ static bool is_weight(const assay_trial *trial, uint32_t tensor)
     return !is_gradient(trial, tensor) && assay_trial_in_collection(trial, "weights", tensor);
 }
 
-/* Weights that the optimizer holds and no gradient ever reaches: one that nothing uses is usual, many are not. The hook
- * says how many; where others were frozen as well, which they are is not known. */
+/* Do all weights without a gradient belong to layers of which others of the same row have one? */
+static int find_in_rows(const assay_trial *trial, bool *all)
+{
+    uint8_t *marks = calloc((size_t)assay_trial_tensors(trial) + 1, sizeof *marks);
+    *all = marks != NULL;
+    for (uint32_t t = 0; marks && t < assay_trial_tensors(trial); t++)
+        marks[t] = is_weight(trial, t) && gradient_of_weight(trial, t) != ASSAY_NO_TENSOR;
+    for (uint32_t t = 0; marks && t < assay_trial_tensors(trial); t++)
+        *all = *all && (!is_weight(trial, t) || marks[t] || stands_in_row(trial, marks, 1, t, false));
+    free(marks);
+    return marks ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* Weights that the optimizer holds and no gradient ever reaches: one that nothing uses is usual, many are not, nor is a
+ * layer of a row of like ones. The hook says how many; where others were frozen as well, which they are is not known. */
 static int test_held(const walk *w)
 {
     enum { PART_OF_ALL = 3 };
@@ -328,7 +342,10 @@ static int test_held(const walk *w)
         weights += weight;
         without += weight && gradient_of_weight(trial, t) == ASSAY_NO_TENSOR;
     }
-    const bool fires = held > 0 && held == without && PART_OF_ALL * held >= weights;
+    bool in_rows = false;
+    if (held > 0 && held == without)
+        status = find_in_rows(trial, &in_rows);
+    const bool fires = held > 0 && held == without && (PART_OF_ALL * held >= weights || in_rows);
     for (uint32_t t = 0; status == ASSAY_OK && held > 0 && t < assay_trial_tensors(trial); t++) {
         const assay_finding finding = {.step = first,
                                        .tensor = t,

@@ -19,6 +19,7 @@
 #include "digests.h"
 #include "gradients.h"
 #include "pauses.h"
+#include "rows_of_layers.h"
 #include "selection.h"
 #include "siblings.h"
 #include "too_few.h"
@@ -205,35 +206,6 @@ static bool is_stale_average(const assay_rule *rule, const uint8_t *marks, uint8
     return false;
 }
 
-/* Does a block of a row of like ones stand though the same tensor of one before it and of one behind it is trained
- * ("layers.1.fc.weight" beside those of layers.0 and layers.2)? Who freezes on purpose freezes what comes first, or all
- * but a little. */
-static bool stands_between(const assay_rule *rule, const uint8_t *marks, uint8_t trained, uint32_t tensor)
-{
-    const char *name = assay_trial_tensor(rule->trial, tensor);
-    for (const char *at = name; (at = strpbrk(at, "._")); at++) {
-        const size_t head = (size_t)(at - name) + 1, digits = strspn(at + 1, "0123456789");
-        bool below = false, above = false;
-        if (digits == 0 || at[1 + digits] != '.')
-            continue;
-        for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++) {
-            const char *other = assay_trial_tensor(rule->trial, t);
-            if (!(marks[t] & trained) || strncmp(other, name, head) != 0)
-                continue;
-            const char *number = other + head;
-            const size_t own = strspn(number, "0123456789");
-            if (own == 0 || strcmp(number + own, at + 1 + digits) != 0)
-                continue;
-            const int order = own != digits ? own < digits ? -1 : 1 : memcmp(number, at + 1, own);
-            below = below || order < 0;
-            above = above || order > 0;
-        }
-        if (below && above)
-            return true;
-    }
-    return false;
-}
-
 /* Marks the tensors that no optimizer moves, as far as the trial tells: they have no gradient, and the trial has
  * gradients. Those that never move were frozen on purpose; those that do at times are set by the program, as the
  * network that makes the targets of another one. */
@@ -263,12 +235,13 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
         trained += has_gradient && moves[t] > 0;
         o->count += marks[t] == STANDS;
     }
+    /* who freezes on purpose freezes what comes first, or all but a little */
     const bool few = FEW_STAND * o->count <= o->count + trained;
     o->count = 0;
     for (uint32_t t = 0; status == ASSAY_OK && any && t < tensors; t++) {
         const bool seldom = marks[t] == MOVED_ONCE && 2 * moves[t] <= pairs[t];
         if ((marks[t] != STANDS && !seldom) || is_stale_average(rule, marks, MOVED_ONCE, t) ||
-            (few && marks[t] == STANDS && stands_between(rule, marks, TRAINED, t)))
+            (few && marks[t] == STANDS && stands_in_row(rule->trial, marks, TRAINED, t, true)))
             continue;
         o->frozen[t] = seldom ? SELDOM : NEVER;
         o->count += !seldom;

@@ -120,10 +120,11 @@ def gradients_of_a_part_that_end(folder):
     return gradients(folder, a=20), [rule("ends", "GradientUnderflow", fires())]
 
 
-def held(folder, named, thawed=False, frozen=0):
+def held(folder, named, thawed=False, frozen=0, row=False):
     """Three trained weights, and others of which the hook says that the optimizer has them and no gradient came."""
     def of(s, w):
         told = {name: noise(n) + 0.01 * s for n, name in enumerate(("x.weight", "y.weight", "z.weight"))}
+        told.update({"body.%d.weight" % k: noise(k, 8) + 0.01 * s for k in range(4, 4 + row)})
         told.update({"gradient/" + name: noise(s, 5) for name in list(told)})
         told.update({"body.%d.weight" % k: noise(k, 9) for k in range(named)})
         return dict(told, **{"gradient/body.0.weight": noise(s, 6)}) if thawed and s > 25 else told
@@ -143,6 +144,12 @@ def body_behind_a_cut(folder):
 def head_that_nothing_uses(folder):
     """One weight of four."""
     return held(folder, 1), [rule("unused", "GradientUnderflow", fires())]
+
+
+@case
+def block_of_a_row_that_nothing_uses(folder):
+    """One weight of five, the like of which is trained."""
+    return held(folder, 1, row=True), [underflow("held", 0, "body.0.weight")]
 
 
 @case
