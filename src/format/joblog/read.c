@@ -305,7 +305,8 @@ static void go_on(const joblog_reader *r, scan *s)
             return;
         go_to_line(r->bytes, s->to, s->next.at, &s->line);
         const size_t begin = look_from(&s->line, s->next.at);
-        may = joblog_may_be_first(r->bytes + begin, s->next.at - begin);
+        may = !s->line.plain || /* more may be found once it is clean */
+              joblog_may_be_first(r->bytes + begin, s->next.at - begin);
     }
 }
 

@@ -110,7 +110,8 @@ static void test_first_words(void)
 {
     static const char *const may[] = {
         "",           "    ",           "torch.cuda.", "\t",         "a\b",         "a \x1b[31m",
-        "\x1b[31ma ", "3: [rank3]:my.", "train-1  | ", "- ERROR - ", "ERROR:root:", "{\"log\":\"\\u001b[31m"};
+        "\x1b[31ma ", "3: [rank3]:my.", "train-1  | ", "- ERROR - ", "ERROR:root:", "{\"log\":\"\\u001b[31m",
+        "03:12:07 ",  "07 2026 ",       "pod-0  ",     "03:12:\b07 "};
     static const char *const cannot[] = {"saw ", "MY ",   "a,",      "\"e\": \"", "caught a torch.cuda.",
                                          "(",    "a    ", "failed: "};
     for (size_t i = 0; i < sizeof may / sizeof *may; i++)
@@ -680,16 +681,45 @@ static void test_vain(void)
 /* The digits of a color say nothing of who wrote a line; those behind it do. */
 static void test_colors(void)
 {
-    static const outcome outcomes[] = {
-        {"exception", 0, 100, "", ""}, {"exception", 1, 100, "", ""}, {"exception", 2, 100, "", ""}};
+    static const outcome outcomes[] = {{"exception", 0, 100, "", ""},
+                                       {"exception", 1, 100, "", ""},
+                                       {"exception", 2, 100, "", ""},
+                                       {"cuda_oom_bare", -1, 2, "", ""}};
     char text[16384];
     size_t put = 0;
     assay_log_file file;
     for (int i = 0; i < 300; i++)
         put += (size_t)snprintf(text + put, sizeof text - put, "\x1b[3%dm[rank%d]: \x1b[1mValueError: x\x1b[0m\n",
                                 i % 7, i % 3);
+    for (int i = 0; i < 2; i++) /* what an escape cuts is found once it is gone */
+        put += (size_t)snprintf(text + put, sizeof text - put, "a:%d ValueError: CUDA out\x1b[0m of memory\n", i);
     read_text(text, put, 0, &file);
-    check_outcomes(&file, outcomes, 3);
+    check_outcomes(&file, outcomes, 4);
+    assay_log_file_release(&file);
+}
+
+/* Lines that Docker keeps are not judged anew, unless what is escaped in them, or their time, says something. */
+static void test_wrapped_alike(void)
+{
+    static const char *const others[] = {
+        "\"log\":\"ValueError: \\u0043UDA out of memory\\n\",\"stream\":\"e\",\"time\":\"\"",
+        "\"log\":\"ValueError: \\\"CUDA out of memory\\n\",\"stream\":\"e\",\"time\":\"\""};
+    static const outcome outcomes[] = {{"exception", 0, 100, "", ""},
+                                       {"exception", 1, 100, "", ""},
+                                       {"exception", 2, 100, "", ""},
+                                       {"cuda_oom_bare", -1, 2, "", ""}};
+    char text[65536];
+    size_t put = 0;
+    assay_log_file file;
+    for (int i = 0; i < 300; i++)
+        put += (size_t)snprintf(text + put, sizeof text - put,
+                                "{\"log\":\"[rank%d]: ValueError: %c%c\\n\",\"stream\":\"stderr\",\"time\":"
+                                "\"2026-11-27T03:12:07.%06dZ\"}\n",
+                                i % 3, 'a' + i % 7, 'a' + i % 11, i);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        put += (size_t)snprintf(text + put, sizeof text - put, "{%s}\n", others[i]);
+    read_text(text, put, 0, &file);
+    check_outcomes(&file, outcomes, 4);
     assay_log_file_release(&file);
 }
 
@@ -698,6 +728,7 @@ int main(void)
     CU_TestInfo tests[] = {{"prefix", test_prefix},
                            {"vain", test_vain},
                            {"colors", test_colors},
+                           {"wrapped_alike", test_wrapped_alike},
                            {"find", test_find},
                            {"first_words", test_first_words},
                            {"agents", test_agents},

@@ -1,0 +1,51 @@
+/* line.c - a line that is looked at: cleaned, and parted from what stands in front. */
+#include <string.h>
+
+#include "base/path.h"
+#include "format/joblog/joblog.h"
+
+/* Where "[rank3]:" stands that begins a line of its own behind a progress bar, which ends no line; 0: nowhere. */
+static size_t begin_of_torn(const char *line, size_t length)
+{
+    static const char word[] = "[rank";
+    const char *at = joblog_find(line, length, word);
+    size_t end = at ? (size_t)(at - line) + sizeof word - 1 : 0;
+    while (end > 0 && end < length && assay_is_digit(line[end]))
+        end++;
+    const bool whole =
+        end > 0 && assay_is_digit(line[end - 1]) && end + 1 < length && line[end] == ']' && line[end + 1] == ':';
+    return whole ? (size_t)(at - line) : 0;
+}
+
+void joblog_line_clean(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
+{
+    const size_t size = to - from < JOBLOG_LINE_MOST ? to - from : JOBLOG_LINE_MOST;
+    out->text = plain ? r->bytes + from : r->clean;
+    out->length = plain                                           ? to - from
+                  : joblog_is_wrapped(r->bytes + from, to - from) ? joblog_unwrap(r->bytes + from, size, r->clean)
+                                                                  : joblog_clean(r->bytes + from, size, r->clean);
+    out->at = r->base + from;
+    out->number = r->line;
+    out->place = from;
+}
+
+void joblog_line_part(const joblog_reader *r, joblog_line *out)
+{
+    joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
+    const size_t torn = out->prefix.rank < 0 ? begin_of_torn(out->text, out->length) : 0;
+    if (torn > 0) {
+        out->text += torn;
+        out->length -= torn;
+        joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
+    }
+    out->own = out->text + out->prefix.own;
+    out->own_length = out->length - out->prefix.own;
+    out->body = out->text + out->prefix.length;
+    out->body_length = out->length - out->prefix.length;
+}
+
+void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out)
+{
+    joblog_line_clean(r, from, to, plain, out);
+    joblog_line_part(r, out);
+}
