@@ -283,8 +283,11 @@ static void go_to_line(const char *bytes, size_t to, size_t hit, place *line)
         line->stop = begin > line->stop ? next_control(bytes, begin, to) : line->stop;
     }
     line->plain = line->stop == to || joblog_is_end(bytes[line->stop]);
-    while (line->stop < to && !joblog_is_end(bytes[line->stop]))
-        line->stop = next_control(bytes, line->stop + 1, to);
+    if (!line->plain) {
+        const char *feed = memchr(bytes + line->stop, '\n', to - line->stop), *end = feed ? feed : bytes + to,
+                   *back = memchr(bytes + line->stop, '\r', (size_t)(end - bytes) - line->stop);
+        line->stop = (size_t)((back ? back : end) - bytes);
+    }
     line->next = line->stop + (line->stop < to);
 }
 
@@ -362,7 +365,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *l
     joblog_line_clean(r, from, to, plain, &line);
     if (!plain)
         note_anew(r, &line, f);
-    if (line.length == 0 || (f->count == 0 && r->block.count == 0))
+    if (line.length == 0 || (f->count == 0 && r->block.count == 0 && !now.key))
         return ASSAY_OK;
     const char *const text = line.text;
     joblog_line_part(r, &line);
