@@ -385,7 +385,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *l
         now.part = (uint8_t)joblog_part_of(line.body, line.body_length, &name);
         now.name = (uint16_t)(line.prefix.length + name);
         if (taken == 2 || (!plain && name > 0) ||
-            (enough && (line.prefix.length > f->at[next_found(f, 0)] ||
+            (enough && (f->count == 0 || line.prefix.length > f->at[next_found(f, 0)] ||
                         (line.body_length > 0 && line.body[0] == ' ' && now.part != JOBLOG_NO_PART))))
             now.key = 0;
     }
