@@ -2,8 +2,8 @@
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
  * these steps is a finding. With after_values zeros that a tensor begins with, and leaves, are none, and one saved step is enough if that did not hold at the saved step before it
- * and the tensor has more than one element; in a checkpoint a matrix needs no step before, and a hole in one is a finding,
- * too. -0.0 is a zero, NaN is not. */
+ * and the tensor has more than one element; in a checkpoint a matrix needs no step before, and a hole in weights or moments is a
+ * finding, too. -0.0 is a zero, NaN is not. */
 #include "saved.h"
 #include "selection.h"
 #include "siblings.h"
@@ -12,9 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TESTED, SECOND_MOMENTS, MODEL }; /* slots: the last two with after_values */
-enum { PERCENT, FIRES, SIZE, WIDTH };   /* values of a row */
-enum { ONE, SEVERAL, NEVER };           /* SIZE: elements, or that no training keeps it at zero */
+enum { TESTED, SECOND_MOMENTS, MODEL, MOMENTS }; /* slots: the last three with after_values */
+enum { PAGE = 4096 };                            /* bytes that a disk loses at least, where no less would tell */
+enum { PERCENT, FIRES, SIZE, WIDTH };            /* values of a row */
+enum { ONE, SEVERAL, NEVER };                    /* SIZE: elements, or that no training keeps it at zero */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -23,7 +24,7 @@ static const assay_param_def params[] = {
                     "Consecutive saved steps at which the tensor must be zero: starting at zero is not a fault."),
     ASSAY_BOOL_PARAM(
         "after_values", "False",
-        "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of weights in a checkpoint or a hole in one. Not for single numbers."),
+        "One saved step is enough if the tensor was not zero at the saved step before, and for a matrix of weights in a checkpoint, or a hole in weights or moments. Not for single numbers."),
     {0},
 };
 
@@ -43,6 +44,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                            err);
     if (slot >= 0)
         slot = assay_need_slot(need, &(assay_slot){.collection = "model", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    if (slot >= 0)
+        slot = assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_ZERO_RUNS}, err);
+    if (slot >= 0)
+        slot = assay_need_slot(need, &(assay_slot){.collection = "optimizer_variables", .flags = ASSAY_SLOT_NO_STRINGS},
+                               err);
     if (slot >= 0)
         slot = assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_ZERO_RUNS}, err);
     return slot < 0 ? slot : ASSAY_OK;
@@ -90,31 +96,83 @@ static bool is_never_zero(const assay_rule *rule, const assay_step_view *view, c
            !is_as_made(rule, view, item);
 }
 
-/* Are the zeros of a matrix a hole: in few runs and hardly anywhere else, the longest of which neither begins nor ends
- * with a row, or goes beyond one? What is padded, pruned or masked is so row by row or column by column. */
-static bool is_hole(const assay_tensor_view *item, const assay_zero_runs *z)
+/* Has a tensor a few parts of one size, between whose borders the run lies, as projections and heads have in one bias? */
+static bool is_of_parts(uint64_t count, const assay_zero_runs *z)
 {
-    enum { RUNS = 8, ROW_LEAST = 8, ELSEWHERE = 16 /* one in so many */ };
+    enum { PARTS = 128 };
+    uint64_t part = count; /* what goes into the whole, and into both ends of the run */
+    for (int side = 0; side < 2; side++)
+        for (uint64_t rest = side ? z->index + z->length : z->index; rest > 0;) {
+            const uint64_t next = part % rest;
+            part = rest;
+            rest = next;
+        }
+    return count / part <= PARTS;
+}
+
+/* Is what lies around the runs dense enough that they are no accident? Whole numbers and float8 are zero here and there. */
+static bool is_dense_around(const assay_tensor_view *item, const assay_zero_runs *z)
+{
+    enum { ELSEWHERE = 16, NARROW = 4 /* one in so many */ };
+    const uint64_t elsewhere = item->stats->zeros - z->elements;
+    const bool narrow = !assay_dtype_is_float(item->dtype) || assay_dtype_size(item->dtype) == 1;
+    if (elsewhere <= z->elements / ELSEWHERE)
+        return true;
+    return narrow && z->length * assay_dtype_size(item->dtype) >= PAGE &&
+           elsewhere <= (item->stats->count - z->elements) / NARROW;
+}
+
+/* May zeros be meant that lie where those of a torn matrix of floats do? What is padded, masked or a table ends or begins
+ * so, and a bias may be flat. Inputs that are always zero leave their columns of moments at zero, in every row. */
+static bool may_be_meant(const assay_rule *rule, const assay_tensor_view *item, const assay_zero_runs *z)
+{
+    const bool moment = assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_OPTIMIZER;
+    const bool whole = !assay_dtype_is_float(item->dtype), flat = item->dims < 2;
+    if (!moment && !whole && !flat)
+        return false;
+    if (z->length * assay_dtype_size(item->dtype) < PAGE || item->dtype == ASSAY_BOOL)
+        return true;
+    if ((whole || flat) && (z->index == 0 || z->index + z->length == item->stats->count))
+        return true;
+    if (flat && (strstr(item->name, "flat") || is_of_parts(item->stats->count, z) ||
+                 !(moment || assay_dtype_size(item->dtype) == 1 ||
+                   assay_trial_role(rule->trial, item->tensor) == ASSAY_ROLE_WEIGHT)))
+        return true;
+    return moment && !flat && z->runs > 1 && z->length < (uint64_t)item->shape[item->dims - 1];
+}
+
+/* Are the zeros of a tensor a hole: in few runs and hardly anywhere else, the longest of which neither begins nor ends
+ * with a row, or goes beyond one? What is padded, pruned or masked is so row by row or column by column. */
+static bool is_hole(const assay_rule *rule, const assay_tensor_view *item, const assay_zero_runs *z)
+{
+    enum { RUNS = 8, ROW_LEAST = 8 };
     const uint64_t count = item->stats->count, end = z->index + z->length;
     uint64_t row = 1;
     for (int d = item->dims; --d > 0 && row < ROW_LEAST;)
         row *= (uint64_t)item->shape[d];
-    if (z->runs == 0 || z->runs > RUNS || z->length == count || item->dims < 2 || row < ROW_LEAST || count < 2 * row ||
-        item->stats->zeros < z->elements || item->stats->zeros - z->elements > z->elements / ELSEWHERE)
+    const bool flat = item->dims < 2;
+    if (z->runs == 0 || z->runs > RUNS || z->length == count || (!flat && row < ROW_LEAST) || count < 2 * row ||
+        item->stats->zeros < z->elements || !is_dense_around(item, z) || may_be_meant(rule, item, z))
         return false;
     const bool torn = z->index % row != 0, torn_behind = end % row != 0;
-    return (torn && torn_behind) || ((torn || torn_behind) && z->index / row != (end - 1) / row);
+    return flat || (torn && torn_behind) || ((torn || torn_behind) && z->index / row != (end - 1) / row);
 }
 
-static int test_holes(const assay_rule *rule, assay_common_state *s, const assay_step_view *view)
+/* Arrays that a program wrote beside others are looked at where they are weights or moments. */
+static bool is_kept(const assay_rule *rule, const assay_tensor_view *item)
+{
+    const int role = assay_trial_role(rule->trial, item->tensor);
+    return is_of_checkpoints(rule->trial) || role == ASSAY_ROLE_WEIGHT || role == ASSAY_ROLE_OPTIMIZER;
+}
+
+static int test_holes(const assay_rule *rule, assay_common_state *s, const assay_step_view *view, int slot)
 {
     int status = ASSAY_OK;
-    if (!assay_param_bool(rule->params, "after_values") || !is_of_checkpoints(rule->trial))
-        return ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[MODEL].count; i++) {
-        const assay_tensor_view *item = view->slot[MODEL].items[i];
-        const assay_result *result = assay_view_result(view, 0, item);
-        if (!result || !assay_view_has_values(item) || !is_hole(item, &result->of.zero_runs))
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
+        const assay_tensor_view *item = view->slot[slot].items[i];
+        const assay_result *result = assay_view_result(view, slot == MODEL ? 0 : 1, item);
+        if (!result || !assay_view_has_values(item) || !is_kept(rule, item) ||
+            !is_hole(rule, item, &result->of.zero_runs))
             continue;
         const assay_zero_runs *z = &result->of.zero_runs;
         char note[96];
@@ -131,7 +189,11 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     assay_common_state *s = state;
     double threshold = assay_param_real(rule->params, "threshold");
-    int status = test_holes(rule, s, view);
+    int status = ASSAY_OK;
+    if (assay_param_bool(rule->params, "after_values"))
+        status = test_holes(rule, s, view, MODEL);
+    if (status == ASSAY_OK && assay_param_bool(rule->params, "after_values"))
+        status = test_holes(rule, s, view, MOMENTS);
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[TESTED].count; i++) {
         const assay_tensor_view *item = view->slot[TESTED].items[i];
         if (!assay_view_has_values(item))

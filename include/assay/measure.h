@@ -31,7 +31,7 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_ROWS, /* 64-bit hash of each index of axis 0: equal rows have equal ones; 0: all elements are one value */
     ASSAY_MEASURE_SKETCH,    /* sums over groups of rows with fixed random signs: what is linear holds for them too */
     ASSAY_MEASURE_FUNCTION,  /* which function of a module's input its output is, element by element */
-    ASSAY_MEASURE_ZERO_RUNS, /* of floats: elements in a row that are +0, as bytes that were never written are */
+    ASSAY_MEASURE_ZERO_RUNS, /* of numbers: elements in a row that are +0, as bytes that were never written are */
     ASSAY_MEASURE_KINDS
 } assay_measure_kind;
 

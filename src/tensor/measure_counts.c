@@ -161,7 +161,7 @@ static int start_zero_runs(assay_meter *m, assay_error *err)
 {
     (void)err;
     ((zero_runs *)meter_state(m))->found.index = UINT64_MAX;
-    return assay_dtype_is_float(m->dtype) ? ASSAY_OK : 1;
+    return assay_dtype_size(m->dtype) > 0 && m->dtype != ASSAY_BOOL ? ASSAY_OK : 1;
 }
 
 /* The zeros [begin, end) of the tensor's bytes, with which elements may begin or end, too. */

@@ -26,12 +26,12 @@ import numpy
 import torch
 
 from checkpoint_copies import copies
+from checkpoint_holes import holes
 from checkpoint_layouts import DAMAGED, LAYOUTS, SOUND, STEPS, SUSPECT, CODE, INCOMPLETE, UNREAD, Case, adam, as_torch, hugging_face, newest, put, spread, tensors
 from checkpoint_neighbours import neighbours
 from checkpoints import safetensors_bytes, save_dcp, save_safetensors, save_sharded
 
 # ---- values ----
-
 def values_gone_bad(work):
     """NaN in one element, whatever the tensor is called, in every layout, alone and with --last."""
     names = ("pos_embed", "running_var", "layers.1.gamma", "experts.w1", "layers.0.fc.bias")
@@ -791,7 +791,7 @@ def sound(work):
             yield Case(layout + " is sound", root, SOUND, "resume from .*%d" % STEPS[-1], options)
 
 
-ALL = (sound, values_gone_bad, zeros, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, neighbours, copies, stale, odd, odd_forms, two_forms, frameworks, several,
+ALL = (sound, values_gone_bad, zeros, holes, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, neighbours, copies, stale, odd, odd_forms, two_forms, frameworks, several,
        pickles, hidden_pickles, other_programs, graded)
 
 

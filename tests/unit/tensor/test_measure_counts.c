@@ -311,7 +311,8 @@ static bool zero_runs_match(const assay_measure *measure, const tensor *t, const
 /* Zeros of any length at any place, and several of them. */
 static void zero_runs(void)
 {
-    static const int DTYPES[] = {ASSAY_FLOAT32, ASSAY_BFLOAT16, ASSAY_FLOAT64, ASSAY_FLOAT8_E5M2};
+    static const int DTYPES[] = {ASSAY_FLOAT32,     ASSAY_BFLOAT16, ASSAY_FLOAT64,
+                                 ASSAY_FLOAT8_E5M2, ASSAY_INT8,     ASSAY_INT64};
     const assay_measure measure = {.kind = ASSAY_MEASURE_ZERO_RUNS};
     assay_arena *arena = assay_arena_new(CEILING);
     for (size_t k = 0; k < sizeof DTYPES / sizeof *DTYPES; k++) {
