@@ -21,6 +21,7 @@
 #include "verify/gap.h"
 #include "verify/kept.h"
 #include "verify/lacking.h"
+#include "verify/origin.h"
 #include "verify/stale.h"
 #include "verify/unread.h"
 #include "verify/words.h"
@@ -257,9 +258,12 @@ static int note_summed(looking *l)
 static int add_sum(void *context, const assay_entry_sum *sum)
 {
     looking *l = context;
+    const char *path = assay_dict_name(l->files, l->at->file, NULL);
     assay_buf key;
     assay_buf_init(&key, SIZE_MAX);
-    int status = put_key(&key, assay_dict_name(l->files, l->at->file, NULL), sum->offset, sum->stored);
+    int status = put_key(&key, path, sum->offset, sum->stored);
+    if (status == ASSAY_OK)
+        status = assay_verify_origin(l->trial->store, path, l->at->step, sum->name, l->remarks);
     const bool read = status == ASSAY_OK && assay_dict_find(l->summed, (const char *)key.data, key.size) != ASSAY_NO_ID;
     assay_buf_release(&key);
     if (status != ASSAY_OK || read)

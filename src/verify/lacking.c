@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json_pull.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "verify/framework.h"
@@ -464,6 +465,73 @@ static int look_for_pointer(const looker *l)
     return ASSAY_OK;
 }
 
+/* ---- the best one ---- */
+
+/* What trainer_state.json calls the best checkpoint: the last part of its path; NULL: none, or it cannot be read. */
+static char *best_of(assay_store *store, const checkpoint *p)
+{
+    enum { STATE_MOST = 64 << 20 };
+    static const char KEY[] = "best_model_checkpoint";
+    char path[ASSAY_PATH_ROOM];
+    char *best = NULL;
+    assay_buf text = ASSAY_BUF(STATE_MOST);
+    assay_pull json = {.loose = true};
+    snprintf(path, sizeof path, "%.*s/trainer_state.json", (int)p->size, p->path);
+    if (assay_store_exists(store, path, NULL) == 1 &&
+        assay_store_read(store, path, STATE_MOST, &text, NULL) == ASSAY_OK) {
+        assay_pull_start(&json, (const char *)text.data, text.size);
+        for (bool more = assay_pull_open(&json, '{', '}'); more && !best; more = assay_pull_more(&json, '}')) {
+            const char *key = NULL, *value = NULL;
+            size_t length = 0, size = 0;
+            if (!assay_pull_key(&json, &key, &length))
+                break;
+            if (length != sizeof KEY - 1 || memcmp(key, KEY, length) != 0 || assay_pull_peek(&json) != '"') {
+                assay_pull_skip(&json);
+                continue;
+            }
+            if (!assay_pull_string(&json, &value, &size))
+                break;
+            while (size > 0 && (value[size - 1] == '/' || value[size - 1] == '\\'))
+                size--;
+            size_t from = size;
+            while (from > 0 && value[from - 1] != '/' && value[from - 1] != '\\')
+                from--;
+            best = assay_copy_bytes_as_text(value + from, size - from);
+        }
+    }
+    assay_pull_release(&json);
+    assay_buf_release(&text);
+    return best;
+}
+
+/* The Trainer keeps the best checkpoint however few it keeps, and loads it at the end, or goes on in silence with the last.
+ * Older checkpoints name what was the best then, and is gone since. */
+static int look_for_best(const looker *l)
+{
+    const checkpoint *last = l->all.count > 0 ? &l->all.list[l->all.count - 1] : NULL;
+    assay_names names = {0};
+    char text[2 * ASSAY_PATH_ROOM];
+    if (!last || last->file || memchr(last->path, '/', last->size) || last->step < l->options->from ||
+        last->step >= l->options->to)
+        return ASSAY_OK;
+    char *best = best_of(l->trial->store, last);
+    bool there = !best || strncmp(best, "checkpoint-", 11) != 0 ||
+                 assay_store_list(l->trial->store, "", &names, NULL) != ASSAY_OK;
+    for (size_t i = 0; i < names.count && !there; i++)
+        there = strcmp(names.name[i], best) == 0;
+    int status = ASSAY_OK;
+    if (!there) {
+        snprintf(text, sizeof text,
+                 "%.*s/trainer_state.json: it names %.200s as the best checkpoint, which is not there: a training that "
+                 "loads the best one at its end goes on with the last",
+                 (int)last->size, last->path, best);
+        status = assay_verify_remark_add(l->remarks, ASSAY_VERIFY_NOTE, last->step, last->path, text);
+    }
+    assay_names_release(&names);
+    free(best);
+    return status;
+}
+
 int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_options *options, assay_problems *problems,
                          assay_verify_remarks *remarks)
 {
@@ -478,6 +546,8 @@ int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_opti
         status = look_for_holes(&l);
     if (status == ASSAY_OK)
         status = look_for_pointer(&l);
+    if (status == ASSAY_OK)
+        status = look_for_best(&l);
     for (size_t i = 0; i < l.all.count; i++) {
         assay_dict_free(l.all.list[i].names);
         assay_dict_free(l.all.list[i].sets);

@@ -1,4 +1,5 @@
 """Series of checkpoints as programs that copy files leave them: not whole, under names of their own, or twice; used by damaged_checkpoints.py."""
+import json
 import pickle
 import shutil
 import zlib
@@ -31,6 +32,25 @@ def under_way(work):
         (root / "model_300.safetensors").rename(root / ("model_300.safetensors" + ending))
         for options in ([], ["--last"]):
             yield Case("called model_300.safetensors%s" % ending, root, SOUND, older + "; .*see 1 note$", options)
+    for at, (begin, ending) in enumerate((("", "~"), ("", ".bak"), ("", ".rsync"), ("", " (copy)"), ("", ".Ab12Cd"), (".", ".Ab12Cd"))):
+        for beside in (False, True):
+            root = spread(work, "hugging_face", name="aside-directory-%d-%d" % (at, beside), steps=THREE)
+            (shutil.copytree if beside else shutil.move)(root / "checkpoint-300", root / (begin + "checkpoint-300" + ending))
+            for options in ([], ["--last"]) if not beside else ([],):
+                yield Case("a directory called %scheckpoint-300%s" % (begin, ending), root, SOUND, "^resume from checkpoint-%d; .*see 1 note$" % (300 if beside else 200), options)
+    for name in (".rsync-partial", ".~tmp~"):
+        root = spread(work, "hugging_face", name="rsync" + name, steps=THREE)
+        (root / name).mkdir()
+        (root / "checkpoint-300").rename(root / name / "checkpoint-300")
+        yield Case("a checkpoint in %s" % name, root, SOUND, "^resume from checkpoint-200; .*see 1 note$")
+    root = spread(work, "hugging_face", name="fractions", steps=THREE)
+    for step in THREE:
+        (root / ("checkpoint-%d" % step)).rename(root / ("epoch-%s" % {100: "1", 200: "2", 300: "2.5"}[step]))
+    yield Case("epochs with fractions", root, DAMAGED, "2.*epoch-2.5")
+    root = spread(work, "hugging_face", name="all-aside", steps=THREE)
+    for step in THREE:
+        (root / ("checkpoint-%d" % step)).rename(root / ("checkpoint-%d.bak" % step))
+    yield Case("a whole series with another end", root, SOUND, "^resume from checkpoint-300.bak")
     for ending in (".partial", ".6eF9c2a3"):
         root = spread(work, "hugging_face", name="optimizer" + ending, steps=THREE)
         (root / "checkpoint-300" / "optimizer.pt").rename(root / "checkpoint-300" / ("optimizer.pt" + ending))
@@ -122,6 +142,46 @@ def torn(work):
                 yield Case("%s, %s" % (form, how), hurt, DAMAGED, "resume from checkpoint-200; 300: damaged .%s: it is cut short, or no file" % name, options)
 
 
+def best(work):
+    """What trainer_state.json calls the best checkpoint, and is there or gone."""
+    for name, said, code in (("there", "runs/7/checkpoint-100", None), ("itself", "checkpoint-300/", None), ("gone", "runs/7/checkpoint-50", 1), ("windows", "runs\\7\\checkpoint-50", 1), ("none", None, None)):
+        root = spread(work, "hugging_face", name="best-" + name, steps=THREE)
+        for step in THREE:  # what older ones call so may be gone since
+            path = root / ("checkpoint-%d" % step) / "trainer_state.json"
+            path.write_text(json.dumps(dict(json.loads(path.read_text()), best_model_checkpoint="checkpoint-7" if step < 300 else said)))
+        for options in ([], ["--last"]):
+            yield Case("the best checkpoint is %s" % name, root, SOUND, "see 1 note$" if code else "resume from checkpoint-300; (?!.*note)", options)
+
+
+def swapped(work):
+    """Two ranks' files in each other's place: torch.save() writes below which name each was saved."""
+    for layout, first, last in (("zero1", "zero_pp_rank_0_mp_rank_00_optim_states.pt", "zero_pp_rank_1_mp_rank_00_optim_states.pt"), ("zero2", "zero_pp_rank_0_mp_rank_00_optim_states.pt", "zero_pp_rank_1_mp_rank_00_optim_states.pt"),
+                                ("zero3", "zero_pp_rank_0_mp_rank_00_optim_states.pt", "zero_pp_rank_1_mp_rank_00_optim_states.pt"), ("zero3", "zero_pp_rank_0_mp_rank_00_model_states.pt", "zero_pp_rank_1_mp_rank_00_model_states.pt")):
+        root = spread(work, layout, name="%s-%s" % (layout, first), steps=THREE)
+        folder = root / "global_step300"
+        (folder / first).rename(folder / "aside")
+        (folder / last).rename(folder / first)
+        (folder / "aside").rename(folder / last)
+        for options in ([], ["--last"]):
+            yield Case("%s: %s is another rank's" % (layout, first), root, SUSPECT, "^resume from global_step200; 300: .*it was written as zero_pp_rank_", options)
+    root = spread(work, "hugging_face", name="rng", steps=THREE)
+    for step in THREE:
+        for rank in range(3):
+            put(root / ("checkpoint-%d" % step) / ("rng_state_%d.pth" % rank), {"cpu": torch.tensor([step, rank])})
+    folder = root / "checkpoint-300"
+    (folder / "rng_state_1.pth").rename(folder / "aside")
+    (folder / "rng_state_2.pth").rename(folder / "rng_state_1.pth")
+    (folder / "aside").rename(folder / "rng_state_2.pth")
+    yield Case("random numbers of two ranks are swapped", root, SUSPECT, "^resume from checkpoint-200; 300: rng_state_1.pth: it was written as rng_state_2.pth")
+    root = spread(work, "ranks", name="renamed", steps=THREE)
+    for step in THREE:
+        for rank in range(3):
+            put(root / "aside" / ("rank_%d.pt" % (rank + 3)), {"step": step})
+            (root / "aside" / ("rank_%d.pt" % (rank + 3))).rename(root / ("step_%d" % step) / ("state_rank_%d.pt" % rank))
+        (root / "aside").rmdir()
+    yield Case("files that a program renames", root, SOUND)
+
+
 def queue(work):
     """A file of a few numbers may be what it was two checkpoints before; one that is as large as the others may not."""
     for name, size, code, says in (("place", 1, SOUND, "resume from checkpoint-600; .*see 3 notes"), ("weights", 4096, SUSPECT, "resume from checkpoint-300; 400: ")):
@@ -133,6 +193,8 @@ def queue(work):
 
 
 def copies(work):
+    yield from best(work / "best")
+    yield from swapped(work / "swapped")
     yield from queue(work / "queue")
     yield from torn(work / "torn")
     yield from unwritten(work / "unwritten")

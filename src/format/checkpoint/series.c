@@ -623,6 +623,71 @@ static size_t list_entries(const assay_lister *l, const assay_companions *beside
     return count;
 }
 
+/* Where the name of another checkpoint ends in that of a directory, with its number in it, and something stands behind,
+ * as where one was put aside ("checkpoint-300~") or is being copied ("checkpoint-300.Ab12Cd"); 0: nowhere. Epochs may have
+ * a fraction. */
+static size_t before_aside(const assay_lister *l, const char *name, const assay_dict *forms, assay_buf *form)
+{
+    static const char DIGITS[] = "0123456789";
+    for (size_t at = strlen(name); at-- > 1;) {
+        char before[ASSAY_PATH_ROOM];
+        int64_t step = 0;
+        if (!strchr(".~ ", name[at]) || at >= sizeof before ||
+            (name[at + 1] && !name[at + 1 + strspn(name + at + 1, DIGITS)]))
+            continue;
+        memcpy(before, name, at);
+        before[at] = '\0';
+        assay_buf_clear(form);
+        assay_path_put_series(before, form);
+        if (assay_buf_status(form) == ASSAY_OK && assay_ckpt_step(l->catalog->options, before, &step) &&
+            assay_dict_find(forms, (const char *)form->data, form->size) != ASSAY_NO_ID)
+            return at;
+    }
+    return 0;
+}
+
+/* Takes the directories out whose names are those of others of the series with something behind, and names them. What
+ * begins with a point is not finished. */
+static int set_aside(assay_lister *l, entry *entries, size_t *count)
+{
+    static const char *const of_rsync[] = {".rsync-partial", ".~tmp~"};
+    assay_dict *forms = assay_dict_new();
+    assay_buf form = ASSAY_BUF(SIZE_MAX);
+    bool memory = forms != NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < *count && memory; i++) {
+        assay_buf_clear(&form);
+        assay_path_put_series(entries[i].name, &form);
+        memory = entries[i].file || assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+    }
+    for (size_t i = 0; i < *count && memory; i++) {
+        const entry *e = &entries[i];
+        if (e->file || before_aside(l, e->name, forms, &form) == 0)
+            entries[kept++] = *e;
+        else
+            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, e->step, e->name, -1,
+                               "%s is not read: its name is that of another checkpoint of the series, but for its end",
+                               e->name);
+    }
+    for (size_t i = 0; i < l->top->count && memory && assay_dict_count(forms) > 0; i++) {
+        const char *name = l->top->name[i];
+        int64_t step = 0;
+        for (size_t k = 0; k < sizeof of_rsync / sizeof *of_rsync; k++)
+            if (strcmp(name, of_rsync[k]) == 0 && assay_store_exists(l->store, name, NULL) == 0)
+                assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
+                                   "%s is not read: rsync keeps there what it has not copied to its end", name);
+        if (name[0] == '.' && assay_ckpt_step(l->catalog->options, name + 1, &step) &&
+            before_aside(l, name + 1, forms, &form) > 0 && assay_store_exists(l->store, name, NULL) == 0)
+            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, name, -1,
+                               "%s is not read: a program that copies a checkpoint calls it so until it is done", name);
+    }
+    *count = kept;
+    memory = memory && assay_buf_status(&form) == ASSAY_OK;
+    assay_dict_free(forms);
+    assay_buf_release(&form);
+    return memory ? ASSAY_OK : assay_lister_no_memory(l);
+}
+
 int assay_checkpoint_list(assay_lister *l)
 {
     const size_t before = l->catalog->unit_count;
@@ -633,9 +698,11 @@ int assay_checkpoint_list(assay_lister *l)
         free(entries);
         return assay_lister_no_memory(l);
     }
-    const size_t count = list_entries(l, &beside, entries);
+    size_t count = list_entries(l, &beside, entries);
+    int status = set_aside(l, entries, &count);
     qsort(entries, count, sizeof *entries, compare_entries);
-    int status = add_entries(l, entries, count);
+    if (status == ASSAY_OK)
+        status = add_entries(l, entries, count);
     int64_t newest = -1;
     if (status == ASSAY_OK && l->catalog->unit_count > before) {
         newest = l->catalog->units[l->catalog->unit_count - 1].step;
