@@ -18,6 +18,7 @@
 /* What all pairs come to. */
 typedef struct tensors_summary {
     size_t unequal, apart, unread, shapes;  /* tensors */
+    size_t retyped;                         /* tensors of another dtype in the second, whatever their values */
     size_t missing;                         /* names that only one has, of kinds that both have */
     size_t unsure;                          /* likewise, where the other one is damaged and may have them */
     size_t gone;                            /* workers that only one has, and whose part nothing else can be */
@@ -229,6 +230,8 @@ static void tensors_put_json(const assay_diff *d, const tensors_summary *s, assa
     assay_jw_line(&w, 2);
     assay_jw_u64(&w, "tensors", d->pairs);
     assay_jw_line(&w, 2);
+    assay_jw_u64(&w, "other_dtype", s->retyped);
+    assay_jw_line(&w, 2);
     assay_jw_u64(&w, "steps", d->steps);
     assay_jw_line(&w, 2);
     assay_jw_u64(&w, "bytes", d->bytes);
@@ -340,6 +343,7 @@ static tensors_summary summarize(const assay_diff *d)
         const assay_diff_pair *p = &d->pair[i];
         const bool compared = p->state == ASSAY_DIFF_COMPARED;
         s.unequal += compared && p->figures.unequal > 0;
+        s.retyped += compared && p->dtype_a != p->dtype_b;
         s.apart += compared && p->figures.apart > 0;
         s.unread += p->state == ASSAY_DIFF_UNREAD;
         s.shapes += p->state == ASSAY_DIFF_SHAPE;
@@ -424,7 +428,8 @@ static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf
     if (differ == 0 && s->unequal > 0)
         assay_put_format(out, ", %zu of them not bit for bit", s->unequal);
     else if (differ == 0 && s->unread == 0)
-        assay_put_format(out, "%s, bit for bit", s->missing + s->gone > 0 ? " equal" : "");
+        assay_put_format(out, "%s, %s", s->missing + s->gone > 0 ? " equal" : "",
+                         s->retyped > 0 ? "element for element" : "bit for bit");
     put_first(s, out);
     if (s->missing > 0)
         assay_put_format(out, "; %zu name%s only in one of them", s->missing, s->missing == 1 ? " is" : "s are");
@@ -432,6 +437,8 @@ static void put_verdict(const assay_diff *d, const tensors_summary *s, assay_buf
         put_gone(&d->a, &d->b.catalog, "first", out);
         put_gone(&d->b, &d->a.catalog, "second", out);
     }
+    if (s->retyped > 0)
+        assay_put_format(out, "; %zu %s another dtype", s->retyped, s->retyped == 1 ? "has" : "have");
     if (s->unread > 0)
         assay_put_format(out, "; %zu could not be read", s->unread);
     if (s->unsure > 0)

@@ -119,6 +119,12 @@ def check_differences(test):
     save_safetensors(c / "step-1.safetensors", model(1, 1e-5))
     test.begins("close", test.run("close", 0, "compare", a, c, "--atol", "1e-4"), "close: 6 tensors at 1 step, 1 of them not bit for bit")
     test.begins("apart", test.run("apart", 1, "compare", a, c, "--rtol", "1e-9"), "different: 1 of 6")
+    for name, made in (("wide", model(1)), ("narrow", {key: value.astype("float16") if key == "out.weight" else value for key, value in model(1).items()}), ("other", {key: value.astype("float32") if key == "out.weight" else value for key, value in model(1).items()})):
+        save_safetensors(test.work / name / "model.safetensors", made)
+    said = test.run("dtypes", 0, "compare", test.work / "wide", test.work / "other")
+    test.begins("dtypes", said, "equal: 6 tensors at 1 step, element for element; 1 has another dtype")
+    test.begins("dtypes", test.run("dtypes", 0, "compare", test.work / "wide", test.work / "narrow"), "equal: 6 tensors at 1 step, bit for bit")
+    test.checks.expect(json.loads(test.run("dtypes", 0, "compare", test.work / "wide", test.work / "other", "--json"))["other_dtype"] == 1, "dtypes are not counted")
 
 
 def check_damaged(test):
