@@ -246,6 +246,11 @@ def forms(checks, assay, top):
     (directory / "train.log.gz").write_bytes(packed[:len(packed) // 2])
     done = run([assay, "why", directory, "--json", "--quiet"])
     checks.expect(done.code == 3 and json.loads(done.out)["problems"], "cut: %s" % done)
+    for order in ("utf-16-le", "utf-16-be"):  # as a shell of Windows writes what is redirected
+        (top / order).mkdir()
+        (top / order / "train.log").write_bytes(("\ufeff" + "\n".join(steps(0, 1, 50) + traceback("0: ", OOM))).encode(order))
+        done = run([assay, "why", top / order, "--json", "--quiet"])
+        checks.expect(done.code == 3 and "train.log: it is text in UTF-16, which is not read" in str(json.loads(done.out)["problems"]), "%s: %s" % (order, done))
     spoilt = top / "spoilt"
     write(spoilt, {"slurm-7.out": steps(0, 100, 110)})
     for step in (1, 2):

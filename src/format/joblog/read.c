@@ -475,6 +475,19 @@ static void look_ahead(joblog_reader *r)
     r->per_node = said ? said : most;
 }
 
+/* Names a file that a shell of Windows wrote: no wording is found in two bytes a letter. */
+static int name_encoding(joblog_reader *r, const char *path)
+{
+    const bool wide = r->have >= 2 && (memcmp(r->bytes, "\xff\xfe", 2) == 0 || memcmp(r->bytes, "\xfe\xff", 2) == 0);
+    char text[ASSAY_PATH_MOST + 128];
+    if (!wide)
+        return ASSAY_OK;
+    snprintf(text, sizeof text,
+             "%s: it is text in UTF-16, which is not read: iconv -f UTF-16 -t UTF-8 makes it readable", path);
+    r->out->problem = assay_copy_text(text);
+    return r->out->problem ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 /* Reads on, and goes through, what lies before byte `end` of the file. */
 static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, assay_error *err)
 {
@@ -488,6 +501,7 @@ static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, ass
         status = assay_unpacked_read(file, r->bytes + r->have, left < room ? (size_t)left : room, &got, err);
         if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
             r->out->cut = true;
+            free(r->out->problem);
             r->out->problem = assay_copy_text(err->text);
             ended = true;
             status = r->out->problem ? ASSAY_OK : ASSAY_ENOMEM;
@@ -553,7 +567,8 @@ static int read_tail(joblog_reader *r, assay_unpacked *file, assay_error *err)
     return read_at(r, file, r->base, (size_t)(total - r->base), err);
 }
 
-static int read_part(joblog_reader *r, assay_unpacked *file, const assay_log_part *part, assay_error *err)
+static int read_part(joblog_reader *r, assay_unpacked *file, const char *path, const assay_log_part *part,
+                     assay_error *err)
 {
     const bool plain = assay_unpacked_seek(file, 0);
     uint64_t from = plain ? part->number * part->bytes : 0, lead = from > LEAD ? from - LEAD : 0,
@@ -568,6 +583,8 @@ static int read_part(joblog_reader *r, assay_unpacked *file, const assay_log_par
     }
     ASSAY_THEN(status, read_at(r, file, 0, TRACK_LOOK, err));
     look_ahead(r);
+    if (status == ASSAY_OK && part->number == 0)
+        status = name_encoding(r, path);
     r->base = lead;
     if (plain && (from > 0 || end < TRACK_LOOK)) {
         (void)assay_unpacked_seek(file, lead);
@@ -621,7 +638,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
                                !joblog_make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = read_part(&r, file, part, &why);
+        status = read_part(&r, file, path, part, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) { /* where it would be cut cannot be read */
         out->cut = true;
         free(out->problem);
