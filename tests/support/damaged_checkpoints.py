@@ -359,7 +359,7 @@ def other_steps(work):
         rank = lambda number: next(p for p in root.rglob("*zero_pp_rank_%d*optim_states.pt" % number) if "200" in str(p))
         shutil.copy(rank(0), rank(1))
         for path in (root, rank(0).parent):
-            yield Case("zero%d: one partition over another" % stage, path, SUSPECT, "it is byte for byte")
+            yield Case("zero%d: one partition over another" % stage, path, SUSPECT, "zero_pp_rank_1.*it was written as zero_pp_rank_0")
     root = spread(work, "sharded", name="unnamed")
     path = root / "checkpoint-200" / "model.safetensors.index.json"
     index = json.loads(path.read_text())
