@@ -66,6 +66,8 @@ int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *ta
     assay_error why = {{0}};
     int status = assay_lines_open(log->store, path, &lines, err), more = 0;
     while (status == ASSAY_OK && (more = assay_lines_next(lines, &line, &length, &why)) == 1) {
+        if (line)
+            metrics_name_hole(log, path, assay_lines_number(lines), line, length);
         if (!assay_lines_is_ended(lines)) {
             metrics_add(log, METRICS_GROWING);
             continue;

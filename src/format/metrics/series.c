@@ -1,6 +1,7 @@
 /* series.c - see series.h. */
 #include "format/metrics/series.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,28 @@ int metrics_set_worker(metrics_log *log, const char *name)
 {
     log->worker = assay_dict_add(log->workers, name, strlen(name));
     return log->worker == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+void metrics_name_hole(metrics_log *log, const char *path, uint64_t line, const char *text, size_t length)
+{
+    enum { SECTOR = 512 }; /* bytes: a disk loses no fewer, and terminals leave no more than a few */
+    char place[32] = "";
+    const char *end = text + length;
+    for (const char *p = text; p && (p = memchr(p, '\0', (size_t)(end - p)));) {
+        const char *begin = p;
+        while (p < end && *p == '\0')
+            p++;
+        if (p - begin < SECTOR)
+            continue;
+        if (line > 0)
+            snprintf(place, sizeof place, "line %" PRIu64 ": ", line);
+        assay_problems_add(
+            log->problems, ASSAY_PROBLEM_RECORD, -1, path, -1,
+            "%s: %s%td zero bytes in a row, which nobody writes into a text; what stood there is missing "
+            "from this analysis",
+            path, place, p - begin);
+        return;
+    }
 }
 
 void metrics_unknown(metrics_log *log, const char *line, size_t length)

@@ -53,7 +53,7 @@ static int open_rows(assay_store *store, const char *path, assay_csv *csv, assay
 
 int metrics_table_open(assay_store *store, const char *path, metrics_table *out, assay_error *err)
 {
-    metrics_table t = {0};
+    metrics_table t = {.path = path};
     int status = open_rows(store, path, &t.csv, err);
     if (status != 1 || t.csv.oversized) {
         metrics_table_close(&t);
@@ -92,6 +92,8 @@ int metrics_table_next(metrics_table *t, size_t step_column, metrics_log *log, i
         const int status = assay_csv_next(&t->csv, err);
         if (status != 1)
             return status;
+        if (log)
+            metrics_name_hole(log, t->path, 0, (const char *)t->csv.text.data, t->csv.text.size);
         if (!t->csv.finished) { /* the last line, which is not written to its end */
             if (log)
                 metrics_add(log, METRICS_GROWING);

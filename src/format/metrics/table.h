@@ -9,6 +9,7 @@ typedef struct metrics_table {
     char **column; /* names of the header; terminated; owned */
     size_t *length;
     size_t columns;
+    const char *path; /* as it was opened; borrowed */
     bool finished;   /* a line end closes the header */
     int64_t counted; /* rows, where there is no column of steps */
 } metrics_table;
