@@ -123,7 +123,9 @@ static int map_modules(const assay_rule *rule, assay_common_state *state, const 
 /* What a flag of the hook is said of. */
 static uint32_t said_by(const assay_tensor_view *flag)
 {
-    return strstr(flag->name, "training") ? TRAINING : strstr(flag->name, "statistics") ? STATISTICS : EVALUATION;
+    if (strstr(flag->name, "training"))
+        return TRAINING;
+    return strstr(flag->name, "statistics") ? STATISTICS : EVALUATION;
 }
 
 /* How many modules of a worker are said to be left in the mode of evaluation at the step in view. */

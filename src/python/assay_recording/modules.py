@@ -84,7 +84,8 @@ class Flags:
                  isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
         if parts:
             self.parts[network] = [weakref.ref(part) for part in parts]
-            self.norms[network] = [weakref.ref(part) for part in parts if getattr(part, "affine", False) and part.track_running_stats]
+            self.norms[network] = [(weakref.ref(part), part.weight.detach().clone()) for part in parts
+                                   if getattr(part, "affine", False) and part.track_running_stats]
 
     def look(self, network, mode):
         """A pass of the network begins, or the optimizer is about to use its gradients."""
@@ -111,13 +112,16 @@ class Flags:
         return network not in self.chosen
 
     def look_at_norms(self, network):
-        """An average of a network, or a copy, may have its weights and not its statistics. What is trained has gains that moved; what nothing
-        uses has none."""
-        kept = [(ref, ref()) for ref in self.norms[network]]
-        kept = [(ref, norm) for ref, norm in kept if norm is not None and norm.running_mean is not None and
-                not bool((norm.running_mean != 0).any()) and not bool((norm.running_var != 1).any())]
-        self.norms[network] = [ref for ref, _ in kept]  # whose statistics were taken is not looked at again
-        moved = sum(not norm.training and bool((norm.weight != 1).any()) for _, norm in kept)
+        """An average of a network, or a copy, may have its weights and not its statistics. What is trained has gains that moved since the
+        network was registered; they may begin at any value."""
+        kept, moved = [], 0
+        for ref, gains in self.norms[network]:
+            norm = ref()
+            if norm is None or norm.running_mean is None or bool((norm.running_mean != 0).any()) or bool((norm.running_var != 1).any()):
+                continue  # whose statistics were taken is not looked at again
+            kept.append((ref, gains))
+            moved += not norm.training and bool((norm.weight != gains.to(norm.weight.device)).any())
+        self.norms[network] = kept
         if moved and self.hook._active:
             self.hook.save_scalar("modules_without_statistics", moved)
 
