@@ -383,11 +383,13 @@ static bool has_known_key(const cJSON *object, const assay_setting *table)
 
 bool assay_job_is_text(const char *text, size_t size)
 {
+    if (size == 0)
+        return false;
     const char *first = text, *end = text + size;
     while (first < end && memchr(" \t\r\n\xef\xbb\xbf", *first, 7))
         first++;
     if (first == end)
-        return size > 0;
+        return true;
     const char *line = memchr(first, '\n', (size_t)(end - first));
     cJSON *tree = NULL;
     if (*first == '/')

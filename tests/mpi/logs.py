@@ -758,6 +758,9 @@ def commands(w):
         logs.csv(place / ("lightning_logs/version_%d" % i), good)
     for kind, name in ((logs.megatron, "logs"), (logs.printed, "outputs"), (logs.dlfw, "nvdlfw_inspect_statistics_logs"), (logs.monitor, "monitor_output"), (logs.dump, "dump_path")):
         kind(place / name, good)
+    for seed in (1, 2):
+        logs.csv(place / "seeds", good)
+        (place / "seeds/metrics.csv").rename(place / ("seeds/seed_%d.csv" % seed))
     logs.write(place / "outputs/again.out", (place / "outputs/train.out").read_bytes())
     text = (ROOT / "docs/logs.md").read_text()
     found = list(dict.fromkeys(re.findall(r"`(assay [a-z]+ [^`]+)`", text)))
