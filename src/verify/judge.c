@@ -649,25 +649,6 @@ static int settle(judging *g)
     return ASSAY_OK;
 }
 
-/* Nothing is sound of which nothing was read. */
-static int doubt_nothing(assay_verification *j, const assay_verify_options *options)
-{
-    for (size_t i = 0; i < j->files; i++)
-        if (j->file[i].state != ASSAY_VERIFY_NOTE || j->file[i].tensors > 0)
-            return ASSAY_OK;
-    if (j->state > ASSAY_VERIFY_UNREAD || j->unnumbered)
-        return ASSAY_OK;
-    const char *why = "there is no checkpoint at the steps that were asked for";
-    if (j->steps > 0)
-        why = "no file of tensors was read";
-    else if (options->from == INT64_MIN && options->to == INT64_MAX)
-        why = "there is no checkpoint in it";
-    j->state = ASSAY_VERIFY_UNREAD;
-    j->last_sound = -1;
-    j->unnumbered = assay_copy_text(why);
-    return j->unnumbered ? ASSAY_OK : ASSAY_ENOMEM;
-}
-
 int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const assay_trial_files *files,
                 const assay_verify_remarks *remarks, const assay_verify_options *options, assay_verification *out)
 {
@@ -697,7 +678,6 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
         status = add_unkept_losses(&g, &trial->problems);
     if (status == ASSAY_OK)
         status = settle(&g);
-    ASSAY_THEN(status, doubt_nothing(out, options));
     for (size_t i = 0; g.facts && i < out->steps; i++) {
         for (int s = 0; s < ASSAY_VERIFY_STATES; s++)
             free(g.facts[i].first[s]);

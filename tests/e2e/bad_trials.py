@@ -61,7 +61,7 @@ def not_a_trial(trial):
 def a_file_instead_of_a_trial(trial):
     shutil.rmtree(trial)
     trial.write_text("nothing")
-    return Expect(code=2, report=False, message="director")
+    return Expect(code=2, report=False, message="trial: no line of it has a step and a loss")
 
 
 @case

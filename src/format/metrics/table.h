@@ -10,8 +10,8 @@ typedef struct metrics_table {
     size_t *length;
     size_t columns;
     const char *path; /* as it was opened; borrowed */
-    bool finished;   /* a line end closes the header */
-    int64_t counted; /* rows, where there is no column of steps */
+    bool finished;    /* a line end closes the header */
+    int64_t counted;  /* rows, where there is no column of steps */
 } metrics_table;
 
 /* Opens a file and reads its header. 1; 0: it has none; a status. Close after 1. */

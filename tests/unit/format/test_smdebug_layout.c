@@ -273,9 +273,15 @@ static void test_locations(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "gopher://x"));
     snprintf(text, sizeof text, "%s/none", w.root);
     CU_ASSERT_EQUAL(assay_store_open(text, &store, &err), ASSAY_ENOTFOUND);
-    snprintf(text, sizeof text, "%s/file", w.root);
+    snprintf(text, sizeof text, "%s/file", w.root); /* a trial of that file alone; formats say what it is */
+    CU_ASSERT_EQUAL_FATAL(assay_store_open(text, &store, &err), 0);
+    CU_ASSERT_TRUE(assay_store_is_file(store));
+    assay_store_close(store);
+    snprintf(text, sizeof text, "%s/pipe", w.root);
+    CU_ASSERT_EQUAL(mkfifo(text, 0600), 0);
     CU_ASSERT_EQUAL(assay_store_open(text, &store, &err), ASSAY_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a directory"));
+    CU_ASSERT_EQUAL(unlink(text), 0);
     snprintf(text, sizeof text, "file://%s", w.root);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(text, &store, &err), 0);
     CU_ASSERT_STRING_EQUAL(assay_store_location(store), text);
