@@ -180,6 +180,8 @@ int assay_unpack(assay_comm *comm, const char *packed, const char *directory, as
         snprintf(u.temporary, length + 6, "%.*s.part", (int)length, directory);
     int status = assay_comm_agree(comm, u.temporary ? ASSAY_OK : ASSAY_ENOMEM, err);
     ASSAY_THEN(status, assay_comm_agree(comm, assay_store_open(packed, &u.store, err), err));
+    if (status == ASSAY_OK && assay_store_is_file(u.store))
+        status = assay_fail(err, ASSAY_EUSAGE, "%s: not packed: give the .h5 file that `assay pack` made", packed);
     ASSAY_THEN(status, unpack(&u, err));
     if (u.lock >= 0)
         close(u.lock);

@@ -318,7 +318,9 @@ static int open_around(posix_root *root, const char *place)
 {
     const char *slash = strrchr(place, '/');
     struct stat about;
-    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode)) {
+    const bool packed =
+        assay_is_packed_name(place, strlen(place)); /* and nothing else, though it could not be looked at */
+    if (packed || stat(place, &about) != 0 || !S_ISREG(about.st_mode)) {
         errno = ENOTDIR;
         return -1;
     }

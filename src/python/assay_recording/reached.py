@@ -31,8 +31,8 @@ class Reached:
 
 
 def watch(hook, optimizer):
-    """Looks at the updates of an optimizer from now on."""
-    if not hook._handle:
+    """Looks at the updates of an optimizer from now on; of one that is told again, with another network that it updates, nothing more."""
+    if not hook._handle or any(held() is optimizer for held in hook._held):
         return
     if hook._laws:
         hook._laws.watch_optimizer(optimizer)
