@@ -586,8 +586,6 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     if (status == ASSAY_OK) {
         out->from = options->from;
         out->to = options->to;
-        for (size_t t = 0; t < out->trial_count; t++) /* of the other steps nothing is said */
-            assay_problems_keep_steps(&out->trials[t].problems, options->from, options->to);
     }
     return status;
 }

@@ -169,23 +169,6 @@ void assay_problems_set_tensor(assay_problems *p, uint32_t tensor)
         p->list[p->kept - 1].tensor = tensor;
 }
 
-void assay_problems_keep_steps(assay_problems *p, int64_t from, int64_t to)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < p->kept; i++) {
-        assay_problem *one = &p->list[i];
-        if (one->step < 0 || (one->step >= from && one->step < to)) {
-            p->list[kept++] = *one;
-            continue;
-        }
-        p->total--;
-        p->losses -= assay_problem_is_loss(one->kind);
-        free(one->file);
-        free(one->text);
-    }
-    p->kept = kept;
-}
-
 int assay_problems_append(assay_problems *earlier, const assay_problems *later)
 {
     earlier->total += later->total;

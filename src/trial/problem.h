@@ -114,8 +114,6 @@ const char *assay_problems_loss(const assay_problems *p);
 bool assay_problems_have(const assay_problems *p, const char *text);
 /* Sets the tensor of the problem that was added last. */
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor);
-/* Takes those out that are kept and of other steps than [from, to); what is of no step stays. */
-void assay_problems_keep_steps(assay_problems *p, int64_t from, int64_t to);
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */
 int assay_problems_append(assay_problems *earlier, const assay_problems *later);
 void assay_problems_pack(const assay_problems *p, assay_buf *out);

@@ -116,8 +116,7 @@ static bool is_judged(const assay_trial_outcome *trial)
 
 /* On rank 0: the index once more. Where it cannot be had, *unread is 1, and a problem says what was not looked at; what
  * is found now and was not before is a problem, too. */
-static int open_again(assay_trial_outcome *trial, const assay_verify_options *options, assay_trial_files *files,
-                      uint64_t *unread, assay_error *err)
+static int open_again(assay_trial_outcome *trial, assay_trial_files *files, uint64_t *unread, assay_error *err)
 {
     assay_store *store = trial->store; /* it knows what was listed */
     trial->store = NULL;
@@ -128,8 +127,6 @@ static int open_again(assay_trial_outcome *trial, const assay_verify_options *op
                            "%s; checksums, pickles and seals beside tensors were not looked at", err->text);
     for (size_t i = 0; status == ASSAY_OK && i < files->problems.kept; i++) {
         const assay_problem *p = &files->problems.list[i];
-        if (p->step >= 0 && (p->step < options->from || p->step >= options->to))
-            continue;
         if (!assay_problems_have(&trial->problems, p->text))
             assay_problems_add(&trial->problems, p->kind, p->step, p->file, p->offset, "%s", p->text);
     }
@@ -216,7 +213,7 @@ static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *
     assay_trial_files files = {0};
     assay_verify_remarks remarks = {0};
     uint64_t unread = 0;
-    int status = trial ? open_again(trial, options, &files, &unread, err) : ASSAY_OK;
+    int status = trial ? open_again(trial, &files, &unread, err) : ASSAY_OK;
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_sum(comm, &unread, 1);

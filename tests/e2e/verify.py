@@ -115,20 +115,6 @@ def check_options(checks, assay, work):
     checks.expect(done.code == 3 and re.search("v7_of_it.pt: loading this runs (os|posix).system", done.out.split("\n", 1)[0]), "run of a job: %s" % done)
 
 
-def check_range(checks, assay, work):
-    """Of damage at steps that nobody asked for `run --steps` counts nothing: its first line says which it looked at."""
-    for layout in ("single", "sharded", "dcp", "torch"):
-        root = damaged_checkpoints.spread(work, layout, name="range-" + layout, steps=(100, 200, 300))
-        cut = max((p for p in root.rglob("*") if p.is_file() and "100" in str(p.relative_to(root))), key=lambda p: p.stat().st_size)
-        cut.write_bytes(cut.read_bytes()[:cut.stat().st_size // 2])
-        for steps, said in (("200:", "; only steps from 200 on were looked at$"), ("150:250", "; only steps 150 to 249 were looked at$"), ("0:150", "1 part of the trial is damaged or missing"), (None, "1 part of the trial is damaged or missing")):
-            for ranks in (1, 3) if layout == "dcp" else (1,):
-                done = mpirun(ranks, [assay, "run", root, "--quiet", "--out", work / "range", "--overwrite", *(("--steps", steps) if steps else ())])
-                first = done.out.split("\n", 1)[0]
-                right = done.code == 0 and "damaged" not in first if "only" in said else done.code in (1, 3)
-                checks.expect(right and re.search(said, first), "%s --steps %s: %s" % (layout, steps, done))
-
-
 def check_gadgets(checks, assay, work):
     """Every way of a pickle to code is named, and nothing that programs save is called an attack: a directory of each."""
     for made, attack in ((hostile_pickles.attacks(), True), (hostile_pickles.benign(), False)):
@@ -219,7 +205,6 @@ def main():
             check_watch(checks, args.assay, Path(work) / "watch")
         if "runs" in args.group:
             check_options(checks, args.assay, Path(work) / "options")
-            check_range(checks, args.assay, Path(work) / "ranges")
             bad = Path(work) / "run" / "model.pt"
             damaged_checkpoints.put(bad, {"w": damaged_checkpoints.torch.ones(2), "x": damaged_checkpoints.Runs()})
             done = run([args.assay, "run", bad, "--quiet", "--out", Path(work) / "out"])
