@@ -42,10 +42,7 @@ int assay_verify_make_job(const char *trial, assay_job *job, assay_error *err)
 /* Does the trial hold a log of metrics, and nothing else? */
 static bool is_log(const assay_catalog *catalog)
 {
-    bool other = false;
-    for (uint32_t i = 0; i < catalog->format_count; i++)
-        other = other || assay_format_of(catalog->formats[i])->checkpoints || catalog->format_count > 1;
-    return catalog->log.kind && !other;
+    return catalog->log.kind && catalog->format_count == 1;
 }
 
 /* Of the steps [from, to) of one run. */
