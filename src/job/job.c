@@ -381,26 +381,32 @@ static bool has_known_key(const cJSON *object, const assay_setting *table)
     return false;
 }
 
+/* Does a text that is no JSON name a key of a job? Logs are written in brackets and braces as well, and with paths first. */
+static bool quotes_known_key(const char *text, size_t size)
+{
+    for (const assay_setting *s = job_settings; s->name; s++) {
+        const size_t length = strlen(s->name);
+        const char *end = text + size, *at = memmem(text, size, s->name, length);
+        if (at && at > text && at + length < end && at[-1] == '"' && at[length] == '"')
+            return true;
+    }
+    return false;
+}
+
 bool assay_job_is_text(const char *text, size_t size)
 {
+    cJSON *tree = NULL, *line = NULL;
     if (size == 0)
         return false;
-    const char *first = text, *end = text + size;
-    while (first < end && memchr(" \t\r\n\xef\xbb\xbf", *first, 7))
-        first++;
-    if (first == end)
-        return true;
-    const char *line = memchr(first, '\n', (size_t)(end - first));
-    cJSON *tree = NULL;
-    if (*first == '/')
-        return true; /* a comment: logs have none */
-    if (*first != '{' && *first != '[')
-        return false;
-    if (assay_json_parse_commented("", text, size, &tree, NULL) != ASSAY_OK && line)
-        assay_json_parse_commented("", first, (size_t)(line - first), &tree, NULL); /* an object a line */
+    if (assay_json_parse_commented("", text, size, &tree, NULL) != ASSAY_OK) {
+        const char *end = memchr(text, '\n', size); /* lines of JSON are no job, whatever their keys */
+        const bool lines = end && assay_json_parse("", text, (size_t)(end - text), &line, NULL) == ASSAY_OK;
+        cJSON_Delete(line);
+        return !lines && quotes_known_key(text, size);
+    }
     const cJSON *object = cJSON_IsArray(tree) ? tree->child : tree;
-    const bool is = !tree || !object || (cJSON_IsObject(object) && !object->child) ||
-                    has_known_key(object, job_settings) || has_known_key(object, job_sagemaker_settings);
+    const bool is = !object || (cJSON_IsObject(object) && !object->child) || has_known_key(object, job_settings) ||
+                    has_known_key(object, job_sagemaker_settings);
     cJSON_Delete(tree);
     return is;
 }

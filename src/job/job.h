@@ -69,8 +69,8 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
     return i < job->aggregation_count ? job->aggregations[i] : job->implicit[i - job->aggregation_count];
 }
 
-/* May the text be a job file's? Not when it is no JSON, nor when its objects have no key of a job, nor one that is near
- * to such a key: then it is something else's. JSON that is broken may be. */
+/* May the text be a job file's? Not when its objects have no key of a job, nor one that is near to such a key, nor when it
+ * is an object a line: then it is something else's. Text that is no JSON, or broken, may be where it quotes such a key. */
 bool assay_job_is_text(const char *text, size_t size);
 
 /* Parses a job file's text. Unknown keys, wrong types, a trial or a rule name listed twice are ASSAY_EJOB with the

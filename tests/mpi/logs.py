@@ -119,9 +119,13 @@ def any_names(w):
                 w.checks.expect(report and [(t["modes"], w.fired(report)) for t in report["trials"]] == [(t["modes"], w.fired(expected)) for t in expected["trials"]],
                                 "%s as %s: %s" % (kind, given.relative_to(w.root), done))
     rows = "".join('{"step": %d, "loss": %r}\n' % (i, falls(i)) for i in range(40))
+    printed = "".join("step: %d loss: %r\n" % (i, falls(i)) for i in range(40))
     head = "it has no key of a job file, and is no log in JSON"
     for name, text, said in (("answers.json", rows, None), ("other.json", '{"a": 1}\n', head), ("list.json", "[1, 2]\n", head), ("README.md", "# notes\n", "no line of it has a step and a loss"),
-                             ("near.json", '{"rulez": []}\n', 'did you mean "rules"?'), ("cut.json", '{"rules": [\n', "cut.json: line 2, column 1"), ("empty", "", "it is empty")):
+                             ("near.json", '{"rulez": []}\n', 'did you mean "rules"?'), ("cut.json", '{"rules": [\n', "cut.json: line 2, column 1"),
+                             ("nohup", "/opt/lib/x.py:3: UserWarning: y\n" + printed, None), ("output", "".join("[2026-01-01 10:00] " + l + "\n" for l in printed.splitlines()), None),
+                             ("dicts", "".join("{'loss': %r, 'epoch': %r}\n" % (falls(i), i / 10) for i in range(40)), None), ("quoted", rows.replace("}", ', "trials": 3}'), None),
+                             ("header", "step, loss\n", "no line of it has a step and a loss"), ("broken.json", '{"loss": 1, \n', head), ("job", '// what is asked\n{"rules": [{"rule": "AllOne"}]}\n', "no trials; name them"), ("empty", "", "it is empty")):
         path = w.root / "any" / name
         logs.write(path, text)
         done = run([w.assay, "run", str(path), "--out", str(w.root / "rows-out"), "--overwrite"])

@@ -507,15 +507,16 @@ static int take(void *context, const char *line, size_t length)
     return taken;
 }
 
-static bool begins_with(assay_store *store, const char *path, char first)
+/* Does the file begin as an object of JSON does? Dictionaries that Python prints have other quotes. */
+static bool begins_with_json(assay_store *store, const char *path)
 {
-    char head = '\0';
+    char head[2] = "";
     size_t got = 0;
     assay_store_file *file = NULL;
     const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
-                      assay_store_read_at(file, 0, &head, 1, &got, NULL) == ASSAY_OK;
+                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
     assay_store_close_file(file);
-    return read && got == 1 && head == first;
+    return read && got == sizeof head && head[0] == '{' && (head[1] == '"' || head[1] == ' ');
 }
 
 static reader *reader_new(metrics_log *log, const char *path)
@@ -527,7 +528,7 @@ static reader *reader_new(metrics_log *log, const char *path)
     r->raw = r->of = r->epoch = r->said = r->last = NOT_KNOWN;
     r->kind = STEP_KINDS;
     r->json = metrics_is_row_name(metrics_base(path)) ||
-              (!metrics_is_printed_name(path) && begins_with(log->store, path, '{'));
+              (!metrics_is_printed_name(path) && begins_with_json(log->store, path));
     metrics_boxed_clear(&r->boxed);
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 #include "base/vec.h"
-#include "format/metrics/metrics.h"
+#include "format/metrics/runs.h"
 
 enum { DEEPEST = 16 };
 
@@ -280,6 +280,14 @@ static int prove_named(metrics_place *p, metrics_file *file)
     return ASSAY_OK;
 }
 
+/* Has the table of a file a value? A header by itself is any line with a comma in it. 1, 0 or a status. */
+static int has_value(const metrics_place *p, const metrics_file *file, assay_error *err)
+{
+    char none[] = "";
+    const metrics_run alone = {.kind = &metrics_csv, .key = none, .base = none, .files = &file, .count = 1};
+    return metrics_run_has_value(p, &alone, err);
+}
+
 /* Asks all kinds for the content of a file whose name is none of a log's. 0 or ASSAY_ENOMEM. */
 static int prove_unnamed(metrics_place *p, metrics_file *file)
 {
@@ -287,7 +295,9 @@ static int prove_unnamed(metrics_place *p, metrics_file *file)
     for (int k = 0; k < METRICS_KINDS && file->kind < 0 && file->size > 0; k++) {
         assay_error why = {{0}};
         const bool binary = k == METRICS_TB || k == METRICS_WANDB;
-        const int is = text != binary ? metrics_kinds[k]->proven(p->store, file, &why) : 0;
+        int is = text != binary ? metrics_kinds[k]->proven(p->store, file, &why) : 0;
+        if (is > 0 && k == METRICS_CSV)
+            is = has_value(p, file, &why);
         if (is == ASSAY_ENOMEM)
             return is;
         file->kind = is > 0 ? k : -1;
