@@ -194,8 +194,7 @@ enum { ASSAY_HOOK_FIT = 5 };
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out);
 
 /* The records of the laws of computation, of what no convolution makes: what is in them, and what of a training becomes one, is
- * in assay_recording/laws.py. All return -1 where there is no such record. `dtypes` are those of the tensors, in the order in
- * which they are given; groups of rows and tiles of columns are at most 8, and no more than there are rows or columns.
+ * in assay_recording/laws.py. All return -1 where there is no such record.
  *
  * assay_hook_sketch() of many tensors, each of one column: tensor i, unless it is NULL, in first[i + 1] - first[i] groups, at most 256,
  * a power of two or as many as there are elements. Number k of it, of the four that assay_hook_sketch() has, is at out + k stride + first[i]. */
@@ -204,22 +203,35 @@ int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void 
 /* Saves float32 tensors of one axis, whose values follow each other. */
 int assay_hook_save_floats(assay_hook *hook, size_t count, const char *const *names, const uint64_t *sizes,
                            const float *values);
-/* y = x Wt + b. of_w is assay_hook_sketch() of W in `tiles` groups; dtypes: of x, W, y, b, which may be NULL. */
-int assay_hook_law_linear(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
-                          const void *bias, uint64_t rows, uint64_t inputs, uint64_t outputs, int groups, int tiles,
-                          const double *of_w);
+
+/* A tensor where the caller has it, packed; the values are NULL where there is none, or where its dtype is enough. */
+typedef struct assay_hook_operand {
+    const void *values;
+    int dtype;
+} assay_hook_operand;
+
+/* One equation. Both sides of it are summed up in cells: groups of rows by tiles of columns, at most 8 of each, and no more
+ * than there are rows or columns. */
+typedef struct assay_hook_law {
+    assay_hook_operand x, y; /* [rows][inputs] and [rows][outputs] */
+    assay_hook_operand weight, bias;
+    uint64_t rows, inputs, outputs;
+    int groups, tiles;
+    const double *sums; /* of what is summed up before, as the law says; else NULL */
+    double e;           /* of norms: as assay_hook_sketch_normalised() has it */
+    int product_dtype;  /* of gradients: what dyt x was rounded to */
+} assay_hook_law;
+
+/* y = x Wt + b. `sums` is assay_hook_sketch() of W in `tiles` groups; of the weight the dtype is enough. */
+int assay_hook_law_linear(assay_hook *hook, const char *name, const assay_hook_law *law);
+/* y = x, normalised as assay_hook_sketch_normalised() does, times weight + bias; there are as many outputs as inputs. */
+int assay_hook_law_norm(assay_hook *hook, const char *name, const assay_hook_law *law);
+/* The gradient of a weight [outputs][inputs], or of a bias if there are no inputs, is dyt x. It is the operand `weight`; `sums` is
+ * what assay_hook_law_products() gives of dy and x; of x and y (dy) the dtypes are enough. */
+int assay_hook_law_gradient(assay_hook *hook, const char *name, const assay_hook_law *law);
 /* What assay_hook_sketch_columns() has made of x and y with as many rows says of yt x: the sums that come out, the squares that
  * rounding goes by, and how large the square of a sum was on the way, each [groups of y][groups of x]. x is NULL: a sum of y alone. */
 int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int of_x, int of_y, double *out);
-/* A gradient [outputs][inputs], or of a bias if there are no inputs, and what `products` rows have to have made of it, as
- * above; dtypes: of the gradient, x, y, and of what their product was rounded to. */
-int assay_hook_law_gradient(assay_hook *hook, const char *name, const int *dtypes, const void *gradient,
-                            uint64_t outputs, uint64_t inputs, double products, int groups, int tiles,
-                            const double *expected);
-/* y = x, normalised as assay_hook_sketch_normalised() does, times weight + bias, which may be NULL; dtypes: of x, y, weight, bias. */
-int assay_hook_law_norm(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
-                        const void *weight, const void *bias, uint64_t rows, uint64_t columns, double e, int groups,
-                        int tiles);
 
 /* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
  * recording costs it. May be called at any time. ASSAY_ENOTFOUND for a collection that was not declared, ASSAY_EPARAM

@@ -32,6 +32,11 @@ static bool is_group_count(int n)
     return n > 0 && n <= MOST_GROUPS;
 }
 
+static bool has_cells(const assay_hook_law *law)
+{
+    return is_group_count(law->groups) && is_group_count(law->tiles);
+}
+
 /* ---- a record ---- */
 
 typedef struct record {
@@ -74,14 +79,15 @@ typedef struct joined_rows {
     double *sum, *squares;
 } joined_rows;
 
-static bool join_rows(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, joined_rows *out)
+static bool join_rows(assay_hook_operand x, uint64_t rows, uint64_t columns, int groups, joined_rows *out)
 {
     const size_t cells = (size_t)groups * (size_t)columns;
     if (columns == 0 || columns > MOST_COLUMNS || (uint64_t)groups > rows)
         return false;
     *out = (joined_rows){.sum = assay_alloc(2 * cells * sizeof(double))};
     out->squares = out->sum ? out->sum + cells : NULL;
-    return out->sum && assay_hook_sketch(ASSAY_SKETCH_PLAIN, dtype, x, NULL, rows, columns, groups, out->sum) == groups;
+    return out->sum &&
+           assay_hook_sketch(ASSAY_SKETCH_PLAIN, x.dtype, x.values, NULL, rows, columns, groups, out->sum) == groups;
 }
 
 /* Adds columns to the tiles that they are in. */
@@ -106,13 +112,13 @@ static double signs_of(int group, uint64_t rows, int groups)
 }
 
 /* n numbers of a weight or bias; `other` where there is none. False: it is of no type that has numbers. */
-static bool read_vector(int dtype, const void *x, double other, uint64_t n, double *out)
+static bool read_vector(assay_hook_operand x, double other, uint64_t n, double *out)
 {
-    for (uint64_t i = 0; !x && i < n; i++)
+    for (uint64_t i = 0; !x.values && i < n; i++)
         out[i] = other;
-    if (x)
-        assay_to_double(dtype, x, (size_t)n, out);
-    return !x || assay_dtype_size(dtype) > 0;
+    if (x.values)
+        assay_to_double(x.dtype, x.values, (size_t)n, out);
+    return !x.values || assay_dtype_size(x.dtype) > 0;
 }
 
 int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void *const *x, const void *const *y,
@@ -137,11 +143,13 @@ int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void 
 /* ---- y = x Wt + b ---- */
 
 /* Of each cell: how far y is from that, squares of the products, squares of y. */
-static void linear_cells(const joined_rows *x, const joined_rows *y, const double *of_w, const double *bias,
-                         uint64_t rows, uint64_t inputs, uint64_t outputs, int groups, int tiles, double *cells)
+static void linear_cells(const assay_hook_law *law, const joined_rows *x, const joined_rows *y, const double *bias,
+                         double *cells)
 {
+    const uint64_t inputs = law->inputs, outputs = law->outputs;
+    const int groups = law->groups, tiles = law->tiles;
     double sums[MOST_GROUPS] = {0}, squares[MOST_GROUPS] = {0}, squared[MOST_COLUMNS];
-    const double *w = of_w, *w_squares = of_w + (size_t)tiles * inputs;
+    const double *w = law->sums, *w_squares = w + (size_t)tiles * inputs;
     for (uint64_t j = 0; j < outputs; j++)
         squared[j] = bias[j] * bias[j];
     join_columns(bias, outputs, tiles, true, sums);
@@ -150,32 +158,32 @@ static void linear_cells(const joined_rows *x, const joined_rows *y, const doubl
         const double *own = x->sum + (size_t)g * inputs, *own_squares = x->squares + (size_t)g * inputs;
         double *at = cells + (size_t)g * (size_t)tiles, *products = at + (size_t)groups * (size_t)tiles;
         double *out = products + (size_t)groups * (size_t)tiles;
-        const double signs = signs_of(g, rows, groups);
+        const double signs = signs_of(g, law->rows, groups);
         join_columns(y->sum + (size_t)g * outputs, outputs, tiles, true, at);
         join_columns(y->squares + (size_t)g * outputs, outputs, tiles, false, out);
         for (int h = 0; h < tiles; h++) {
             const assay_products p = assay_sketch_products(own, own_squares, w + (size_t)h * inputs,
                                                            w_squares + (size_t)h * inputs, (size_t)inputs);
             at[h] -= p.sum + signs * sums[h];
-            products[h] = larger(p.squares, p.crossed / 2) + (double)rows / groups * squares[h];
+            products[h] = larger(p.squares, p.crossed / 2) + (double)law->rows / groups * squares[h];
         }
     }
 }
 
-int assay_hook_law_linear(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
-                          const void *bias, uint64_t rows, uint64_t inputs, uint64_t outputs, int groups, int tiles,
-                          const double *of_w)
+int assay_hook_law_linear(assay_hook *hook, const char *name, const assay_hook_law *law)
 {
     joined_rows of_x = {0}, of_y = {0};
     double of_bias[MOST_COLUMNS], cells[3 * MOST_CELLS] = {0};
     record r = {0};
     int status = -1;
-    if (is_group_count(groups) && is_group_count(tiles) && join_rows(dtypes[0], x, rows, inputs, groups, &of_x) &&
-        join_rows(dtypes[2], y, rows, outputs, groups, &of_y) && read_vector(dtypes[3], bias, 0, outputs, of_bias)) {
-        linear_cells(&of_x, &of_y, of_w, of_bias, rows, inputs, outputs, groups, tiles, cells);
-        put_all(&r, (double[]){(double)inputs, (double)rows, (double)outputs, groups, tiles, 0}, 6);
-        put_all(&r, (double[]){dtypes[0], dtypes[1], dtypes[2]}, 3);
-        put_all(&r, cells, 3 * (size_t)groups * (size_t)tiles);
+    if (has_cells(law) && join_rows(law->x, law->rows, law->inputs, law->groups, &of_x) &&
+        join_rows(law->y, law->rows, law->outputs, law->groups, &of_y) &&
+        read_vector(law->bias, 0, law->outputs, of_bias)) {
+        linear_cells(law, &of_x, &of_y, of_bias, cells);
+        put_all(&r, (double[]){(double)law->inputs, (double)law->rows, (double)law->outputs}, 3);
+        put_all(&r, (double[]){law->groups, law->tiles, 0}, 3);
+        put_all(&r, (double[]){law->x.dtype, law->weight.dtype, law->y.dtype}, 3);
+        put_all(&r, cells, 3 * (size_t)law->groups * (size_t)law->tiles);
         status = save(hook, name, &r);
     }
     free(of_x.sum);
@@ -220,17 +228,15 @@ int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int
     return ASSAY_OK;
 }
 
-int assay_hook_law_gradient(assay_hook *hook, const char *name, const int *dtypes, const void *gradient,
-                            uint64_t outputs, uint64_t inputs, double products, int groups, int tiles,
-                            const double *expected)
+int assay_hook_law_gradient(assay_hook *hook, const char *name, const assay_hook_law *law)
 {
     joined_rows of = {0};
     record r = {0};
     int status = -1;
-    const bool is_bias = inputs == 0; /* of which each output has one number */
-    const uint64_t columns = is_bias ? 1 : inputs;
-    if (is_group_count(groups) && is_group_count(tiles) &&
-        join_rows(dtypes[0], gradient, outputs, columns, groups, &of)) {
+    const int groups = law->groups, tiles = law->tiles;
+    const bool is_bias = law->inputs == 0; /* of which each output has one number */
+    const uint64_t columns = is_bias ? 1 : law->inputs;
+    if (has_cells(law) && join_rows(law->weight, law->outputs, columns, groups, &of)) {
         const size_t cells = (size_t)groups * (size_t)tiles;
         double got[MOST_CELLS] = {0}, squares[MOST_CELLS] = {0};
         for (int g = 0; g < groups; g++) {
@@ -238,13 +244,13 @@ int assay_hook_law_gradient(assay_hook *hook, const char *name, const int *dtype
             join_columns(of.squares + (size_t)g * columns, columns, tiles, false, squares + (ptrdiff_t)g * tiles);
         }
         for (size_t c = 0; c < cells; c++) {
-            got[c] -= expected[c];
-            squares[c] = larger(squares[c], expected[2 * cells + c]);
+            got[c] -= law->sums[c];
+            squares[c] = larger(squares[c], law->sums[2 * cells + c]);
         }
-        put_all(&r, (double[]){products, (double)outputs, (double)columns, groups, tiles, is_bias}, 6);
-        put_all(&r, (double[]){dtypes[1], dtypes[2], dtypes[3]}, 3);
+        put_all(&r, (double[]){(double)law->rows, (double)law->outputs, (double)columns, groups, tiles, is_bias}, 6);
+        put_all(&r, (double[]){law->x.dtype, law->y.dtype, law->product_dtype}, 3);
         put_all(&r, got, cells);
-        put_all(&r, expected + cells, cells);
+        put_all(&r, law->sums + cells, cells);
         put_all(&r, squares, cells);
         status = save(hook, name, &r);
     }
@@ -261,9 +267,10 @@ typedef struct norm_sides {
 } norm_sides;
 
 /* One form of it: what has to come out, with a weight that is larger by `more`. */
-static void put_norm(record *r, norm_sides *n, uint64_t rows, uint64_t columns, int groups, int tiles, double form,
-                     double more)
+static void put_norm(record *r, const assay_hook_law *law, norm_sides *n, double form, double more)
 {
+    const uint64_t rows = law->rows, columns = law->inputs;
+    const int groups = law->groups, tiles = law->tiles;
     double cells[3 * MOST_CELLS] = {0};
     const size_t all = (size_t)groups * (size_t)tiles;
     for (int g = 0; g < groups; g++) {
@@ -286,26 +293,25 @@ static void put_norm(record *r, norm_sides *n, uint64_t rows, uint64_t columns, 
     put_all(r, cells, 3 * all);
 }
 
-int assay_hook_law_norm(assay_hook *hook, const char *name, const int *dtypes, const void *x, const void *y,
-                        const void *weight, const void *bias, uint64_t rows, uint64_t columns, double e, int groups,
-                        int tiles)
+int assay_hook_law_norm(assay_hook *hook, const char *name, const assay_hook_law *law)
 {
     norm_sides *n = assay_alloc_zeroed(1, sizeof *n);
-    const bool roots = signbit(e);
+    const uint64_t rows = law->rows, columns = law->inputs;
+    const bool roots = signbit(law->e);
     record r = {0};
     int status = -1;
-    if (n && is_group_count(groups) && is_group_count(tiles) && (uint64_t)tiles <= columns &&
-        join_rows(dtypes[1], y, rows, columns, groups, &n->y) &&
-        read_vector(dtypes[2], weight, 1, columns, n->weight) && read_vector(dtypes[3], bias, 0, columns, n->bias)) {
-        const size_t cells = (size_t)groups * (size_t)columns;
+    if (n && has_cells(law) && (uint64_t)law->tiles <= columns &&
+        join_rows(law->y, rows, columns, law->groups, &n->y) && read_vector(law->weight, 1, columns, n->weight) &&
+        read_vector(law->bias, 0, columns, n->bias)) {
+        const size_t cells = (size_t)law->groups * (size_t)columns;
         n->normalised.sum = assay_alloc(2 * cells * sizeof(double));
-        if (n->normalised.sum &&
-            assay_hook_sketch_normalised(dtypes[0], x, rows, columns, groups, e, n->normalised.sum) == groups) {
+        if (n->normalised.sum && assay_hook_sketch_normalised(law->x.dtype, law->x.values, rows, columns, law->groups,
+                                                              law->e, n->normalised.sum) == law->groups) {
             n->normalised.squares = n->normalised.sum + cells;
-            put_all(&r, (double[]){(double)rows, (double)columns, groups, tiles, dtypes[1]}, 5);
-            put_norm(&r, n, rows, columns, groups, tiles, roots ? 2 : 0, 0);
+            put_all(&r, (double[]){(double)rows, (double)columns, law->groups, law->tiles, law->y.dtype}, 5);
+            put_norm(&r, law, n, roots ? 2 : 0, 0);
             if (roots)
-                put_norm(&r, n, rows, columns, groups, tiles, 3, 1);
+                put_norm(&r, law, n, 3, 1);
             status = save(hook, name, &r);
         }
         free(n->normalised.sum);

@@ -50,10 +50,19 @@ SIGNATURES = {
     "sketch_normalised": [_INT, _PLACE, _COUNT, _COUNT, _INT, _REAL, _PLACE],
     "sketch_all": [_INT, ctypes.c_size_t] + [_PLACE] * 5 + [ctypes.c_size_t, _PLACE], "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
     "function": [_INT, _PLACE, _INT, _PLACE, _COUNT, _PLACE], "law_products": [_PLACE, _PLACE, _COUNT, _INT, _INT, _PLACE],
-    "law_linear": [_PLACE, ctypes.c_char_p] + [_PLACE] * 4 + [_COUNT] * 3 + [_INT] * 2 + [_PLACE],
-    "law_gradient": [_PLACE, ctypes.c_char_p, _PLACE, _PLACE, _COUNT, _COUNT, _REAL, _INT, _INT, _PLACE],
-    "law_norm": [_PLACE, ctypes.c_char_p] + [_PLACE] * 5 + [_COUNT] * 2 + [_REAL, _INT, _INT],
+    **{"law_" + law: [_PLACE, ctypes.c_char_p, _PLACE] for law in ("linear", "gradient", "norm")},
 }
+
+
+class Operand(ctypes.Structure):
+    """assay_hook_operand."""
+    _fields_ = [("values", _PLACE), ("dtype", _INT)]
+
+
+class Law(ctypes.Structure):
+    """assay_hook_law."""
+    _fields_ = [(name, Operand) for name in ("x", "y", "weight", "bias")] + [(name, _COUNT) for name in ("rows", "inputs", "outputs")] + [
+        ("groups", _INT), ("tiles", _INT), ("sums", _PLACE), ("e", _REAL), ("product_dtype", _INT)]
 
 
 def host(tensor):
@@ -67,10 +76,6 @@ def place(tensor):
 
 def pointer(tensor):
     return tensor.data_ptr() if tensor is not None else None
-
-
-def integers(*numbers):
-    return (ctypes.c_int * len(numbers))(*numbers)
 
 
 def products_of(library, x, y):
@@ -290,12 +295,9 @@ class Laws:
 
     def multiplied(self, name, module, x, w, output, of_w):
         (outputs, width), bias = w.shape, module.bias
-        tensors = [place(t) if t is not None else None for t in (x, output, bias)]
-        types = [self.code(t) if t is not None else 0 for t in (x, w, output, bias)]
         rows = x.numel() // width
-        return None not in types and self.library.assay_hook_law_linear(
-            self.hook._handle, self.hook._encoded("state/laws/linear/" + name), integers(*types), *map(pointer, tensors), rows, width, outputs,
-            min(rows, ROW_GROUPS), of_w.shape[1], of_w.ctypes.data) >= 0
+        return self.record("linear", name, {"x": x, "y": output, "bias": bias}, {"weight": self.code(w)}, rows=rows, inputs=width, outputs=outputs,
+                           groups=min(rows, ROW_GROUPS), tiles=of_w.shape[1], sums=of_w.ctypes.data)
 
     def convolved(self, name, module, x, w, output, of_w):
         rows, outputs, width = x.shape[0], w.shape[0], w.numel() // w.shape[0]
@@ -316,6 +318,16 @@ class Laws:
         self.save("linear/" + name, [width, rows, outputs, groups, tiles, 1] + [self.code(t) for t in (x, w, output)],
                   self.worst([got - want, products, squares]))
         return True
+
+    def record(self, law, name, tensors, dtypes=None, **figures):
+        """The record of a law of the library; of some operands the dtype is enough. Is there one?"""
+        tensors = {operand: place(t) for operand, t in tensors.items() if t is not None}
+        codes = {**{operand: self.code(t) for operand, t in tensors.items()}, **(dtypes or {})}
+        if None in codes.values():
+            return False
+        equation = Law(**figures, **{operand: Operand(pointer(tensors.get(operand)), code) for operand, code in codes.items()})
+        return getattr(self.library, "assay_hook_law_" + law)(self.hook._handle, self.hook._encoded("state/laws/%s/%s" % (law, name)),
+                                                              ctypes.byref(equation)) >= 0
 
     # -- norms
 
@@ -349,12 +361,11 @@ class Laws:
 
     def normalised_rows(self, name, module, x, output, roots):
         columns, weight, bias = x.shape[-1], module.weight, getattr(module, "bias", None)
-        rows, tensors, types = x.numel() // columns, (x, output, weight, bias), [self.code(t) if t is not None else 0 for t in (x, output, weight, bias)]
+        rows = x.numel() // columns
         eps = next((e for e in (eps_of(module), getattr(module, "epsilon", None), getattr(module, "variance_epsilon", None)) if e is not None), 1e-6)
-        if None not in types and (weight is None or weight.numel() == columns):
-            tensors = [place(t) if t is not None else None for t in tensors]
-            self.library.assay_hook_law_norm(self.hook._handle, self.hook._encoded("state/laws/norm/" + name), integers(*types), *map(pointer, tensors),
-                                             rows, columns, -eps if roots else eps, min(rows, ROW_GROUPS), min(COLUMN_GROUPS, columns))
+        if weight is None or weight.numel() == columns:
+            self.record("norm", name, {"x": x, "y": output, "weight": weight, "bias": bias}, rows=rows, inputs=columns, outputs=columns,
+                        e=-eps if roots else eps, groups=min(rows, ROW_GROUPS), tiles=min(COLUMN_GROUPS, columns))
 
     def normalised_channels(self, name, module, x, output):
         """Of a batch: some channels at a time, each column of them by itself."""
@@ -510,9 +521,9 @@ class Laws:
         own = self.code(gradient)
         made = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else own  # cast behind a product
         if gradient.dim() < 3:
-            expected, kept = numpy.ascontiguousarray(sums, float), place(gradient)
-            self.library.assay_hook_law_gradient(self.hook._handle, self.hook._encoded("state/laws/gradient/" + name), integers(own, *types, made),
-                                                 kept.data_ptr(), outputs, inputs, products, groups, tiles, expected.ctypes.data)
+            expected = numpy.ascontiguousarray(sums, float)
+            self.record("gradient", name, {"weight": gradient}, {"x": types[0], "y": types[1]}, rows=products, inputs=inputs, outputs=outputs,
+                        groups=groups, tiles=tiles, sums=expected.ctypes.data, product_dtype=made)
             return
         of_rows = self.sketch(gradient, outputs, gradient.numel() // outputs, ROW_GROUPS)
         if of_rows is None or len(of_rows[0]) != len(sums[0]):
@@ -593,7 +604,7 @@ class Parameters:
         self.sizes, self.counts = numpy.array(cells), numpy.array(elements, numpy.uint64)
         self.kept = numpy.zeros((self.ROWS, 4, int(self.first[-1])))
         self.has = numpy.zeros((self.ROWS, len(elements)), bool)
-        self.one = types.SimpleNamespace(type=integers(0), place=(ctypes.c_void_p * 1)(), counts=self.counts.ctypes.data, first=self.first.ctypes.data,
+        self.one = types.SimpleNamespace(type=(_INT * 1)(), place=(ctypes.c_void_p * 1)(), counts=self.counts.ctypes.data, first=self.first.ctypes.data,
                                          local=self.kept[self.LOCAL].ctypes.data)
 
     def sum_up(self, row, tensors, form=PLAIN, others=None, number=0):
