@@ -6,6 +6,7 @@ import healthy_parts  # noqa: F401
 import healthy_tasks  # noqa: F401
 import healthy_eighth  # noqa: F401
 import healthy_eleventh  # noqa: F401
+import healthy_fifteenth  # noqa: F401
 import healthy_fifth  # noqa: F401
 import healthy_fourth  # noqa: F401
 import healthy_ninth  # noqa: F401
