@@ -41,8 +41,9 @@ enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5, HISTORY_LASTS = 4 };
 #define HISTORY_BEYOND  1.5  /* how far beyond other jumps, as a factor of r */
 #define HISTORY_OFTEN   0.01 /* share of the steps; one other is always allowed */
 #define HISTORY_FEW     8.0
-#define HISTORY_APART   4.0 /* factor of the size */
-#define HISTORY_LASTING 0.4 /* of the threshold, where each of some steps in a row is above it */
+#define HISTORY_APART   4.0  /* factor of the size */
+#define HISTORY_AWAY    10.0 /* times a spike: what is so much larger soon behind it came of it */
+#define HISTORY_LASTING 0.4  /* of the threshold, where each of some steps in a row is above it */
 
 typedef struct history {
     double near[HISTORY_NEAR];     /* the newest values, at (count - 1) % HISTORY_NEAR */
@@ -296,21 +297,26 @@ static inline int history_compare_peaks(const void *a, const void *b)
     return (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sorts the jumps of a mode into c->peak; those that follow another within HISTORY_NEAR steps belong to it. Returns how
- * many. */
+/* Sorts the jumps of a mode into c->peak; those that follow another within HISTORY_NEAR steps belong to it, and so do
+ * those that are far larger than a spike: what it spoilt runs away. Returns how many. */
 static inline size_t history_peaks(const history_curve *c, int mode, uint64_t *steps)
 {
     double recent[HISTORY_NEAR] = {0};
+    bool spikes[HISTORY_NEAR] = {false};
     size_t peaks = 0;
     *steps = 0;
     for (uint64_t i = 0; i < c->count; i++) {
         if (c->mode[i] != mode)
             continue;
         double size = c->known[i] && isfinite(c->score[i].size) ? c->score[i].size : 0, before = 0;
-        for (int k = 0; k < HISTORY_NEAR; k++)
+        bool behind = false;
+        for (int k = 0; k < HISTORY_NEAR; k++) {
             before = recent[k] > before ? recent[k] : before;
-        if (size > 2 * before)
+            behind = behind || spikes[k];
+        }
+        if (size > 2 * before && !(behind && size > HISTORY_AWAY * before))
             c->peak[peaks++] = (history_peak){size, c->score[i].r};
+        spikes[*steps % HISTORY_NEAR] = c->spike[i];
         recent[(*steps)++ % HISTORY_NEAR] = size;
     }
     qsort(c->peak, peaks, sizeof *c->peak, history_compare_peaks);

@@ -188,6 +188,17 @@ def norm_of_a_flipped_bit(folder):
              [f["test"] for f in e["findings"]] == ["history", "workers"])]
 
 
+@case
+def norm_that_runs_away_behind_a_flipped_bit(folder):
+    """What the one bad update makes of all workers is larger still, and does not make the first jump one of many."""
+    rows = numpy.exp(0.5 * noise(10, 480).reshape(120, 4))
+    rows[70, 2] *= 2.0 ** 16
+    for step, factor in ((71, 1e3), (72, 1e8), (73, 1e10), (74, 1e13)):
+        rows[step] *= factor
+    return norms(folder, 4, rows), [
+        rule("flip", "NormSpike", lambda e: e["first"]["step"] == 70 and e["first"]["worker"] == "worker_2")]
+
+
 def judged(name, expected, tensor="^loss$", **more):
     return rule(name, "LossNotDecreasing", expected, against="start", diff_percent=5, use_losses_collection=False,
                 tensor_regex=tensor, **more)
