@@ -3,7 +3,8 @@
  * A row, an index of axis 0, is known by its digest. Three TRAIN steps are looked at, the first, the last and one
  * between: a row whose digest is the same at all of them never changed. It counts as fed
  * when its number was FED times or more among the codes of the TRAIN steps before the last. Codes are the whole numbers
- * that the table's own module was given, else those of the model's inputs, where there is one table. Fires when of the
+ * that the table's own module was given, else those of the model's inputs, where there is one table. A weight that its
+ * name does not tell is a table where its own module was given whole numbers. Fires when of the
  * fed rows LEAST or more, and more than `share` of them, never changed, while LEAST or more did. One that stands still
  * is the row of what fills sequences up. Of a table the first ROWS_KEPT rows are looked at. */
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 
 #include "selection.h"
 
-enum { TABLES, CODES };
+enum { TABLES, OTHERS, CODES };
 enum { LOOKS = 3, FED = 3, LEAST = 2, NAMED = 6, ROWS_KEPT = 1 << 12, NOTE_ROOM = 160 };
 
 static const assay_param_def params[] = {
@@ -34,13 +35,18 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     const assay_measure rows = {.kind = ASSAY_MEASURE_ROWS},
                         codes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_CODES};
-    int slot = assay_need_slot(need,
-                               &(assay_slot){.regexes = "embedding_regex",
-                                             .modes = 1u << ASSAY_MODE_TRAIN,
-                                             .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD,
-                                             .first_steps = LOOKS},
-                               err);
+    assay_slot tables = {.regexes = "embedding_regex",
+                         .modes = 1u << ASSAY_MODE_TRAIN,
+                         .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD,
+                         .first_steps = LOOKS};
+    int slot = assay_need_slot(need, &tables, err);
     int status = slot < 0 ? slot : assay_need_measure(need, slot, &rows, err);
+    if (status < 0)
+        return status;
+    tables.regexes = NULL;
+    tables.pattern = "(?i)^(?!gradient|optimizer|state/)(?!.*(pos|wpe|type|segment)).*[./]weight$";
+    slot = assay_need_slot(need, &tables, err);
+    status = slot < 0 ? slot : assay_need_measure(need, slot, &rows, err);
     if (status < 0)
         return status;
     slot = assay_need_slot(
@@ -50,15 +56,21 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return status < 0 ? status : ASSAY_OK;
 }
 
-/* Keys of the counter: rows are (key of table and row, digest), codes (minus that of the tensor that feeds them, 0). */
+/* Keys of the counter: rows are (key of table and row, digest), codes (minus that of the tensor that feeds them, 0),
+ * tables that their names tell (the least numbers, 0). */
 static int64_t key_of(uint32_t tensor, uint64_t number)
 {
     return (int64_t)tensor << 32 | (int64_t)number;
 }
 
-static int add_table(const assay_step_view *view, const assay_tensor_view *item, assay_counter *counter)
+static int64_t named_key(uint32_t tensor)
 {
-    const assay_result *result = assay_view_result(view, 0, item);
+    return INT64_MIN + (int64_t)tensor;
+}
+
+static int add_table(const assay_step_view *view, int slot, const assay_tensor_view *item, assay_counter *counter)
+{
+    const assay_result *result = assay_view_result(view, slot, item);
     int status = ASSAY_OK;
     if (!result || item->dims != 2 || item->worker != 0 || !assay_dtype_is_float(item->dtype))
         return ASSAY_OK;
@@ -75,7 +87,7 @@ static bool is_last(const assay_trial *trial, int64_t step)
 
 static int add_codes(const assay_step_view *view, const assay_tensor_view *item, assay_counter *counter)
 {
-    const assay_result *result = assay_view_result(view, 1, item);
+    const assay_result *result = assay_view_result(view, CODES, item);
     uint64_t times[ROWS_KEPT] = {0};
     int status = ASSAY_OK;
     for (uint64_t i = 0; result && i < result->of.classes.count; i++) {
@@ -88,13 +100,43 @@ static int add_codes(const assay_step_view *view, const assay_tensor_view *item,
     return status;
 }
 
+/* Is "PATH_input_0" what the module of "ROOT_PATH.weight" was given? */
+static bool feeds(const char *codes, const char *table)
+{
+    const char *end = strstr(codes, "_input_"), *dot = strrchr(table, '.');
+    const size_t size = end ? (size_t)(end - codes) : 0, room = dot ? (size_t)(dot - table) : 0;
+    if (size == 0 || size > room || memcmp(dot - size, codes, size) != 0)
+        return false;
+    return size == room || strchr("_./", dot[-(ptrdiff_t)size - 1]) != NULL;
+}
+
+/* Is a weight, which its name does not tell, a table: is its module given whole numbers at that step? */
+static bool is_fed_codes(const assay_step_view *view, const assay_tensor_view *item)
+{
+    bool fed = false;
+    for (uint32_t i = 0; i < view->slot[TABLES].count; i++)
+        if (view->slot[TABLES].items[i]->tensor == item->tensor)
+            return false;
+    for (uint32_t i = 0; !fed && i < view->slot[CODES].count; i++)
+        fed = view->slot[CODES].items[i]->worker == item->worker &&
+              feeds(view->slot[CODES].items[i]->name, item->name) &&
+              assay_view_result(view, CODES, view->slot[CODES].items[i]) != NULL;
+    return fed;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     assay_counter *counter = ((assay_common_state *)state)->counter;
     int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[TABLES].count; i++)
-        if (assay_view_has_values(view->slot[TABLES].items[i]))
-            status = add_table(view, view->slot[TABLES].items[i], counter);
+    for (int slot = TABLES; slot <= OTHERS; slot++)
+        for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
+            const assay_tensor_view *item = view->slot[slot].items[i];
+            if (!assay_view_has_values(item) || (slot == OTHERS && !is_fed_codes(view, item)))
+                continue;
+            status = add_table(view, slot, item, counter);
+            if (status == ASSAY_OK && slot == TABLES)
+                status = assay_counter_add(counter, named_key(item->tensor), 0, 1);
+        }
     for (uint32_t i = 0; !is_last(rule->trial, view->step) && status == ASSAY_OK && i < view->slot[CODES].count; i++)
         if (assay_view_has_values(view->slot[CODES].items[i]))
             status = add_codes(view, view->slot[CODES].items[i], counter);
@@ -138,14 +180,14 @@ static bool has_codes(const assay_counter *counter, uint32_t tensor)
     return at < assay_counter_size(counter) && a <= -1 - key_of(tensor, 0);
 }
 
-/* Is "PATH_input_0" what the module of "ROOT_PATH.weight" was given? */
-static bool feeds(const char *codes, const char *table)
+static bool is_told_by_name(const assay_counter *counter, uint32_t table)
 {
-    const char *end = strstr(codes, "_input_"), *dot = strrchr(table, '.');
-    const size_t size = end ? (size_t)(end - codes) : 0, room = dot ? (size_t)(dot - table) : 0;
-    if (size == 0 || size > room || memcmp(dot - size, codes, size) != 0)
-        return false;
-    return size == room || strchr("_./", dot[-(ptrdiff_t)size - 1]) != NULL;
+    const uint64_t at = pair_not_below(counter, named_key(table));
+    int64_t a = 0, b;
+    uint64_t count;
+    if (at < assay_counter_size(counter))
+        assay_counter_get(counter, at, &a, &b, &count);
+    return at < assay_counter_size(counter) && a == named_key(table);
 }
 
 /* The tensor that has the codes of a table; ASSAY_NO_TENSOR: it is not known. */
@@ -219,8 +261,13 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const uint64_t size = assay_counter_size(counter), begin = pair_not_below(counter, 0);
     int status = ASSAY_OK;
     uint32_t tables = 0;
-    for (uint64_t i = begin; i < size; tables++)
+    for (uint64_t i = begin; i < size;) {
+        int64_t key, digest;
+        uint64_t count;
+        assay_counter_get(counter, i, &key, &digest, &count);
+        tables += is_told_by_name(counter, (uint32_t)(key >> 32));
         i = count_table(counter, i, ASSAY_NO_TENSOR, &(tally){0});
+    }
     for (uint64_t i = begin; status == ASSAY_OK && i < size;) {
         int64_t key, digest;
         uint64_t count;
@@ -229,7 +276,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         const uint32_t table = (uint32_t)(key >> 32);
         if (table >= assay_trial_tensors(rule->trial)) /* a state that came from elsewhere */
             break;
-        i = count_table(counter, i, codes_of(rule->trial, counter, table, tables == 1), &t);
+        const bool alone = tables == 1 && is_told_by_name(counter, table);
+        i = count_table(counter, i, codes_of(rule->trial, counter, table, alone), &t);
         if (t.still + t.moved == 0)
             continue;
         const double least = share * (double)(t.still + t.moved);

@@ -491,12 +491,12 @@ def gradients_all_zero_where_nothing_is_lost(folder):
     return gradients(folder, gone, bias=gone, loss=lambda s: 0.0 if s >= 20 else 1.0), [says("no loss", kind="GradientUnderflow")]
 
 
-def table(folder, moves, padding=False):
+def table(folder, moves, name="Net_tok.weight", fed="Net_input_0", codes=True):
     """A table of twelve codes of which ten are fed; moves(row): does it change?"""
     made, rng = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(13)
     rows = rng.normal(0, 1, (12, 6)).astype(numpy.float32)
     for s in range(12):
-        made.step(s, "TRAIN", s, {"Net_tok.weight": rows, "Net_input_0": rng.integers(0, 10, (8, 7))})
+        made.step(s, "TRAIN", s, {name: rows, fed: rng.integers(0, 10, (8, 7)) if codes else rng.normal(0, 1, (8, 6)).astype(numpy.float32)})
         rows = rows + numpy.array([[0.01 if moves(r) else 0.0] for r in range(12)], numpy.float32)
     return made.end()
 
@@ -505,6 +505,26 @@ def table(folder, moves, padding=False):
 def rows_of_a_table_masked(folder):
     return table(folder, lambda r: r not in (3, 5, 6, 11)), [
         rule("masked", "EmbeddingRows", lambda e: e["first"] and e["first"]["value"] == 3 and e["first"]["note"] == "rows 3, 5, 6 of 12")]
+
+
+@case
+def rows_of_a_table_of_any_name(folder):
+    """What its own module is given tells that it is a table."""
+    return table(folder, lambda r: r not in (3, 5, 6, 11), "Net_body.item.weight", "body.item_input_0"), [
+        rule("item", "EmbeddingRows", lambda e: e["first"] and e["first"]["value"] == 3 and e["first"]["note"] == "rows 3, 5, 6 of 12")]
+
+
+@case
+def rows_of_a_matrix(folder):
+    """What is given numbers that are not whole is no table, whatever of it is frozen; nor is one beside codes that another module gets."""
+    return table(folder, lambda r: r > 5, "Net_body.item.weight", "body.item_input_0", False), [
+        rule("matrix", "EmbeddingRows", {"status": "NoData"}), rule("other", "UnchangedTensor", lambda e: True, tensor_regex="weight$")]
+
+
+@case
+def rows_of_a_matrix_beside_codes(folder):
+    return table(folder, lambda r: r > 5, "Net_body.item.weight", "Net_input_0"), [
+        rule("beside", "EmbeddingRows", {"status": "NoData"}), rule("other", "UnchangedTensor", lambda e: True, tensor_regex="weight$")]
 
 
 @case
