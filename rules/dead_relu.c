@@ -22,6 +22,8 @@ static const assay_param_def params[] = {
     ASSAY_CHOICE_PARAM("unit", "element", "element|channel",
                        "What a unit is: an element of the axes after the samples, or a channel (axis 1)."),
     ASSAY_INT_PARAM("window", "1", 1, 1000, "Number of saved steps whose samples are pooled."),
+    ASSAY_INT_PARAM("min_samples", "1", 1, 1000000,
+                    "Fewest samples of a step, all workers together, that tell whether a unit is dead."),
     {.name = "only_relu",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
@@ -64,6 +66,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     layer_limits limits = {.measure = 0,
                            .inactivity = assay_param_real(rule->params, "threshold_inactivity"),
                            .layer = assay_param_real(rule->params, "threshold_layer"),
+                           .samples = (uint64_t)assay_param_int(rule->params, "min_samples"),
                            .causes = s};
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {

@@ -13,6 +13,7 @@ typedef struct layer_limits {
     int measure;                      /* UNITS, by the rule's number */
     double inactivity;                /* a unit with less activity, in percent, is inactive */
     double layer;                     /* more inactive units, in percent, fire */
+    uint64_t samples;                 /* fewer than these, of all workers, say nothing of a unit */
     const assay_common_state *causes; /* takes what is judged (parts/first_cause.h); NULL: nobody asks */
 } layer_limits;
 
@@ -33,7 +34,7 @@ static inline bool same_behind_axis_0(const assay_tensor_view *a, const assay_te
     return a_dims == b_dims;
 }
 
-/* Tests items[0 .. count), which are one tensor's, as one layer; 0 when none has samples. */
+/* Tests items[0 .. count), which are one tensor's, as one layer, if they have enough samples. */
 static inline int layer_test(assay_findings *findings, const assay_step_view *view, const layer_limits *limits,
                              const assay_tensor_view *const *items, uint32_t count, uint32_t worker)
 {
@@ -43,7 +44,7 @@ static inline int layer_test(assay_findings *findings, const assay_step_view *vi
         samples += u ? u->samples : 0;
         units = u ? u->units : units;
     }
-    if (samples == 0)
+    if (samples == 0 || samples < limits->samples)
         return ASSAY_OK;
     for (uint64_t k = 0; k < units; k++) {
         uint64_t inside = 0;

@@ -199,6 +199,8 @@ def dead_relu(folder):
         rule("window", "DeadRelu", expected(3, False), window=3, **parameters),
         rule("window from 2", "DeadRelu", expected(3, False, 2), window=3, start_step=2, **parameters),
         rule("channel", "DeadRelu", expected(1, True), unit="channel", **parameters),
+        rule("enough samples", "DeadRelu", expected(1, False), min_samples=2, **parameters),
+        rule("too few samples", "DeadRelu", {"status": "NoData", "datapoints": 0}, min_samples=1000, **parameters),
         rule("shapes differ", "DeadRelu", lambda e: [f["worker"] for f in e["findings"]] == ["worker_0"] and
              e["datapoints"] == 2,
              start_step=7),
