@@ -48,7 +48,7 @@ def verdict(assay, trial, env):
 
 def is_certain(line, text):
     """Does the report put neither "(likely)" nor "(possible)" behind the first cause? Then it calls it proven."""
-    sentence, text = re.sub(r" \([A-Z]\w+\)(;.*)?$", "", line), " ".join(text.split())
+    sentence, text = re.sub(r"^(.*) \([A-Z]\w+\)(; from it may follow .*)?$", r"\1", line), " ".join(text.split())
     return re.search(QUIET, line) is None and text.count(sentence) > 1 and not any(sentence + " (%s)" % w in text for w in ("likely", "possible"))
 
 
