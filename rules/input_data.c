@@ -2,6 +2,7 @@
  *
  * One row per tensor, worker and step has its figures; finalize walks them. m = mean |x|.
  *
+ *   answer         a loss is to the end that of one constant answer (input_answer.h)
  *   bounds         targets of a binary cross entropy outside 0 to 1; shares of classes that do not sum to 1; a loss
  *                  below 0 of a kind that cannot be, or that falls without end
  *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
@@ -23,6 +24,7 @@
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
  *   shared         a worker has the rows of another one in any order, at the same step or up to LOOK_BACK before
  *   sorted         whole labels are one class at half of the steps or more, now this one, now that
+ *   stands         the loss of evaluation stands to the last digit, while that of training falls (input_answer.h)
  *   swapped        channels of images stand in another order in EVAL than in TRAIN, or on one worker of three or more
  *                  (input_channels.h)
  *   target         whole labels have the figures and the type of the inputs, at num_steps steps in a row
@@ -37,6 +39,7 @@
 #include <string.h>
 
 #include "classes.h"
+#include "input_answer.h"
 #include "input_changed.h"
 #include "input_channels.h"
 #include "input_labels.h"
@@ -76,8 +79,9 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         const assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST},
                             classes = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND},
                             channels = {.kind = ASSAY_MEASURE_CHANNELS, .axis = 1}, rows = {.kind = ASSAY_MEASURE_ROWS};
-        const assay_slot wanted = {
-            .regexes = regexes[i], .kinds = 1u << ASSAY_RAW | STATISTICS, .flags = ASSAY_SLOT_NO_STRINGS};
+        const assay_slot wanted = {.regexes = regexes[i],
+                                   .kinds = 1u << ASSAY_RAW | STATISTICS | 1u << ASSAY_L1,
+                                   .flags = ASSAY_SLOT_NO_STRINGS};
         int slot = assay_need_slot(need, &wanted, err);
         int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
         if (status == ASSAY_OK && i == INPUT)
@@ -202,6 +206,8 @@ static int add_statistics(const assay_step_view *view, uint32_t slot, const assa
                          [FLOAT] = 1,
                          [DIGEST_OF] = -1,
                          [FIRST_DEAD] = -1};
+    if (item->reductions & 1u << ASSAY_L1 && of[ASSAY_ABS_MEAN] > 0 && isfinite(of[ASSAY_L1]))
+        row[ELEMENTS] = rint(of[ASSAY_L1] / of[ASSAY_ABS_MEAN]);
     return assay_series_add(series, view->step, item->tensor, item->worker, row);
 }
 
@@ -241,11 +247,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 static int test_constant(const walk *w, uint64_t from, uint64_t to)
 {
     int status = ASSAY_OK;
+    double elements = 0; /* of statistics: what is all zero does not say how many it has */
+    for (uint64_t i = from; i < to; i++)
+        elements = fmax(elements, row_of(w, i)[ELEMENTS]);
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         const double *row = row_of(w, i);
         char note[NOTE_ROOM];
         snprintf(note, sizeof note, row[LEAST] == 0 ? "all zero" : "all one value, %.6g", row[LEAST]);
-        status = test(w, i, CONSTANT, is_one(row), row[LEAST], 0, note);
+        const bool one = is_of_statistics(row) ? elements >= LEAST_ELEMENTS && row[LEAST] == row[LARGEST] : is_one(row);
+        status = test(w, i, CONSTANT, one, row[LEAST], 0, note);
     }
     return status;
 }
@@ -528,7 +538,7 @@ static int test_targets(const walk *w, uint64_t from, uint64_t to, uint64_t inpu
         if (k == inputs_end || assay_series_row(w->series, w->order[k]).step != label.step)
             continue;
         const double *input = row_of(w, k);
-        if (label.value[FLOAT] != 0 || input[FLOAT] != 0)
+        if (label.value[FLOAT] != 0 || (input[FLOAT] != 0 && !is_of_statistics(input)))
             continue;
         run = are_same_rows(label.value, input) ? run + 1 : 0;
         status = test(w, i, TARGET, run >= least, (double)run, (double)least, NULL);
@@ -574,6 +584,13 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;
 }
 
+static int test_loss(const walk *w, uint64_t from, uint64_t to)
+{
+    int status = test_bounds(w, from, to);
+    ASSAY_THEN(status, test_answer(w, from, to));
+    return status == ASSAY_OK ? test_stands(w, from, to) : status;
+}
+
 static int walk_tensors(const walk *w)
 {
     int status = ASSAY_OK;
@@ -585,7 +602,7 @@ static int walk_tensors(const walk *w)
         else if (first.value[IS] == LABEL)
             status = test_label(w, from, to);
         else
-            status = first.value[IS] == LOSS ? test_bounds(w, from, to) : test_scores(w, from, to);
+            status = first.value[IS] == LOSS ? test_loss(w, from, to) : test_scores(w, from, to);
         for (uint64_t k = 0, end; status == ASSAY_OK && first.value[IS] == LABEL && k < w->count; k = end) {
             const assay_row input = assay_series_row(w->series, w->order[k]);
             end = end_of(w, k);
@@ -676,19 +693,21 @@ const assay_rule_ops assay_rule_input_data = {
         "Save one such batch from the training program and look at it: file, decoding, normalisation, augmentation.",
         "Compare how training and evaluation, and the workers, make their batches."),
     .params = params,
-    .tests = ASSAY_TEXTS("bounds", "channel", "constant", "evaluated", "evaluation", "labels", "probabilities",
-                         "repeated", "scale", "shape", "shared", "sorted", "swapped", "target", "targets", "unseen"),
+    .tests = ASSAY_TEXTS("answer", "bounds", "channel", "constant", "evaluated", "evaluation", "labels",
+                         "probabilities", "repeated", "scale", "shape", "shared", "sorted", "stands", "swapped",
+                         "target", "targets", "unseen"),
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
-    .value_units =
-        ASSAY_TEXTS([BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value",
-                    [EVALUATED] = "batch", [EVALUATION] = "times that of training", [LABELS] = "is the class",
-                    [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row",
-                    [SCALE] = "times the usual", [SHAPE] = "times as many pairs as elements",
-                    [SHARED] = "saved step(s) in a row", [SORTED] = "is the class", [SWAPPED] = "channels",
-                    [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
+    .value_units = ASSAY_TEXTS(
+        [ANSWER] = "of the loss of a constant", [BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value",
+        [CONSTANT] = "is the value", [EVALUATED] = "batch", [EVALUATION] = "times that of training",
+        [LABELS] = "is the class", [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row",
+        [SCALE] = "times the usual", [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row",
+        [SORTED] = "is the class", [STANDS] = "is the loss", [SWAPPED] = "channels",
+        [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
     .sentences =
-        ASSAY_TEXTS([BOUNDS] = "what the loss was given does not fit it at {when} ({tensor}{of}{note})",
+        ASSAY_TEXTS([ANSWER] = "{tensor}{of} was that of one constant answer at {when}{note}",
+                    [BOUNDS] = "what the loss was given does not fit it at {when} ({tensor}{of}{note})",
                     [CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
                     [CONSTANT] = "{tensor}{of} was one value at {when}{note}",
                     [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
@@ -700,6 +719,7 @@ const assay_rule_ops assay_rule_input_data = {
                     [SHAPE] = "the loss stretched outputs and targets at {when} ({tensor}{of}{note})",
                     [SHARED] = "{worker} got the same data as another at {when}{note}",
                     [SORTED] = "batches are sorted by class, as {tensor}{of} at {when}{note}",
+                    [STANDS] = "{tensor}{of} of the evaluation was what it had been at {when}{note}",
                     [SWAPPED] = "channels of {tensor}{of} stood in another order at {when}{note}",
                     [TARGET] = "{tensor}{of} was a copy of the inputs at {when}",
                     [TARGETS] = "{tensor}{of} had another scale at {when}{note}",

@@ -10,6 +10,8 @@
 #define SHARE_CLOSE 1e-4 /* of a softmax in single precision */
 #define SHARE_APART 0.01
 
+#define SHARES_OF_BATCH "columns of the batch that sum to 1"
+
 enum { STATISTICS_CLASSES = 200, STATISTICS_STEPS = 20 };
 
 /* Of scores of which statistics alone are known: is the mean that of so many shares that sum to 1? */
@@ -19,12 +21,7 @@ static inline bool has_mean_of_shares(const double *row)
     return classes > 1 && classes <= STATISTICS_CLASSES && fabs(row[SUM] * classes - 1) < SHARE_CLOSE;
 }
 
-static inline bool is_of_statistics(const double *row)
-{
-    return row[COUNT] == 1 && row[ZEROS] < 0;
-}
-
-/* Cross entropy: rows that sum to 1. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
+/* Cross entropy: rows that sum to 1, or columns of a batch that do. Of two classes with logits: numbers within 0 and 1 alone. Likelihood: logarithms
  * of probabilities are not above 0. */
 static inline const char *is_wrong_score(const double *row)
 {
@@ -35,6 +32,9 @@ static inline const char *is_wrong_score(const double *row)
     if (row[IS] == CROSS_ENTROPY && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 &&
         (statistics ? has_mean_of_shares(row) : fabs(sum - 1) < SHARE_CLOSE))
         return "rows that sum to 1";
+    if (row[IS] == CROSS_ENTROPY && !statistics && row[LEAST] >= 0 && row[LARGEST] <= 1.0001 && row[ROWS] > 1 &&
+        row[CLASSES] > 1 && fabs(row[SUM] * row[ROWS] / row[COUNT] - 1) < SHARE_CLOSE)
+        return SHARES_OF_BATCH;
     if (row[IS] == BINARY_LOGITS && row[LEAST] >= 0 && row[LARGEST] <= 1)
         return "numbers from 0 to 1";
     return row[IS] == LOG_LIKELIHOOD && row[LARGEST] > 0.001 ? "numbers above 0, which no logarithm of a probability is"

@@ -46,7 +46,13 @@ static inline bool gains_nothing(const walk *w)
 
 static inline bool is_same_batch(const double *a, const double *b)
 {
-    return a[DIGEST_OF] == b[DIGEST_OF] || are_same_rows(a, b);
+    return (a[DIGEST_OF] >= 0 && a[DIGEST_OF] == b[DIGEST_OF]) || are_same_rows(a, b);
+}
+
+/* Can it be held against another? Digests were not taken of what is too large for them. */
+static inline bool is_known(const walk *w, uint64_t i)
+{
+    return in_mode(w, i, ASSAY_MODE_TRAIN) && (row_of(w, i)[DIGEST_OF] >= 0 || is_of_statistics(row_of(w, i)));
 }
 
 /* Batches that are each fed `times` in a row, and so up to the last step. */
@@ -75,7 +81,7 @@ static inline echo find_echo(const walk *w, uint64_t from, uint64_t to)
     uint64_t last = to, size = 0, group = to, groups = 0, singles = 0;
     echo e = {to, 0};
     for (uint64_t i = from; i < to; i++) {
-        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0 || is_one(row_of(w, i)))
+        if (!is_known(w, i) || is_one(row_of(w, i)))
             continue;
         const bool again = last < to && is_same_batch(row_of(w, last), row_of(w, i));
         last = i;
@@ -102,7 +108,7 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
     uint64_t begin = to, different = 0, run = 0, last = to;
     int status = ASSAY_OK;
     for (uint64_t i = from; i < to; i++) {
-        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0 || is_one(row_of(w, i)))
+        if (!is_known(w, i) || is_one(row_of(w, i)))
             continue;
         const bool again = last < to && is_same_batch(row_of(w, last), row_of(w, i));
         different += !again;
@@ -124,7 +130,7 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
     }
     uint64_t again = 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
-        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[DIGEST_OF] < 0)
+        if (!is_known(w, i))
             continue;
         again += i >= begin;
         status = test(w, i, REPEATED_TEST, (found || e.times > 0) && i >= begin, (double)again, REPEATED, note);

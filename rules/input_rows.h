@@ -8,6 +8,7 @@
 #include "selection.h"
 
 enum {
+    ANSWER,
     BOUNDS,
     CHANNEL,
     CONSTANT,
@@ -20,6 +21,7 @@ enum {
     SHAPE,
     SHARED,
     SORTED,
+    STANDS,
     SWAPPED,
     TARGET,
     TARGETS,
@@ -48,6 +50,7 @@ enum {
     CHANNEL_MEAN, /* of up to IMAGE_CHANNELS channels of images */
     STRETCHED =
         CHANNEL_MEAN + 4, /* times as many elements has the loss as the larger of its two inputs: both are broadcast */
+    ELEMENTS,             /* of what statistics alone are known of; 0: it is not known */
     WIDTH
 };
 enum {
@@ -65,7 +68,8 @@ enum {
     IMAGE_CHANNELS = 4,
     NOTE_ROOM = 160
 };
-#define SUMS_CLOSE 1e-11 /* of sums of the same doubles in another order */
+#define SUMS_CLOSE  1e-11 /* of sums of the same doubles in another order */
+#define MEANS_CLOSE 1e-6  /* of statistics that were taken in single precision */
 
 typedef struct walk {
     const assay_rule *rule;
@@ -111,6 +115,11 @@ static inline bool is_one(const double *row)
     return row[COUNT] >= LEAST_ELEMENTS && row[LEAST] == row[LARGEST];
 }
 
+static inline bool is_of_statistics(const double *row)
+{
+    return row[COUNT] == 1 && row[ZEROS] < 0;
+}
+
 static inline bool is_close(double a, double b, double scale)
 {
     return fabs(a - b) <= SUMS_CLOSE * scale;
@@ -123,10 +132,26 @@ static inline bool is_of_two_values(const double *row)
     return fabs(row[SQUARES] - (a + b) * row[SUM] + a * b * row[COUNT]) <= SUMS_CLOSE * far * far * row[COUNT];
 }
 
+/* Of two tensors statistics of one of which alone are known: are least, largest and means the same? Of the shares of two
+ * values they often are by chance. */
+static inline bool have_same_statistics(const double *a, const double *b)
+{
+    const double n = a[COUNT], m = b[COUNT], far = fmax(fabs(a[LEAST]), fabs(a[LARGEST])),
+                 two = a[SQUARES] / n - (a[LEAST] + a[LARGEST]) * a[SUM] / n + a[LEAST] * a[LARGEST];
+    return a[LEAST] == b[LEAST] && a[LARGEST] == b[LARGEST] && a[LEAST] < a[LARGEST] &&
+           (a[ELEMENTS] == b[ELEMENTS] || a[ELEMENTS] == m || b[ELEMENTS] == n) &&
+           fmax(fmax(a[ELEMENTS], b[ELEMENTS]), fmax(n, m)) >= LEAST_ELEMENTS && fabs(two) > 1e-4 * far * far &&
+           fabs(a[SUM] / n - b[SUM] / m) <= MEANS_CLOSE * a[MAGNITUDES] / n &&
+           fabs(a[MAGNITUDES] / n - b[MAGNITUDES] / m) <= MEANS_CLOSE * a[MAGNITUDES] / n &&
+           fabs(a[SQUARES] / n - b[SQUARES] / m) <= 2 * MEANS_CLOSE * a[SQUARES] / n;
+}
+
 /* Have two tensors the same elements, in whatever order? Of two values their numbers alone are compared, which are often
  * equal by chance: then the order counts. */
 static inline bool are_same_rows(const double *a, const double *b)
 {
+    if (is_of_statistics(a) || is_of_statistics(b))
+        return have_same_statistics(a, b);
     if (is_of_two_values(a) && !(a[DIGEST_OF] >= 0 && a[DIGEST_OF] == b[DIGEST_OF]))
         return false;
     return a[COUNT] == b[COUNT] && a[LEAST] == b[LEAST] && a[LARGEST] == b[LARGEST] && a[ZEROS] == b[ZEROS] &&

@@ -71,6 +71,12 @@ static bool is_of_a_likelihood(const assay_evidence *e, const assay_course_facts
     return strstr(e->tensor, "NLLLoss") || strstr(e->tensor, "KLDivLoss");
 }
 
+static bool is_over_the_batch(const assay_evidence *e, const assay_course_facts *facts)
+{
+    (void)facts;
+    return strstr(e->note, "of the batch") != NULL;
+}
+
 static bool is_half(const assay_evidence *e, const assay_course_facts *facts)
 {
     (void)facts;
@@ -198,41 +204,44 @@ unsigned assay_finding_bit(const assay_evidence *evidence)
     static const struct {
         const char *kind;
         unsigned bit;
-    } bits[] = {{"ExplodingTensor", ASSAY_X_NONFINITE},
-                {"NormSpike", ASSAY_X_NORM},
-                {"WeightUpdateRatio", ASSAY_X_NORM},
-                {"WeightCourse", ASSAY_X_NORM},
-                {"LossSpike", ASSAY_X_LOSS},
-                {"LossNotDecreasing", ASSAY_X_COURSE},
-                {"Overtraining", ASSAY_X_COURSE},
-                {"Overfit", ASSAY_X_HELD_OUT},
-                {"PredictionCollapse", ASSAY_X_PREDICTED},
-                {"Confusion", ASSAY_X_PREDICTED},
-                {"ClassImbalance", ASSAY_X_PREDICTED},
-                {"DeadRelu", ASSAY_X_ACTIVE},
-                {"SaturatedActivation", ASSAY_X_ACTIVE},
-                {"VanishingGradient", ASSAY_X_GRADIENT},
-                {"GradientUnderflow", ASSAY_X_GRADIENT},
-                {"UnchangedTensor", ASSAY_X_STILL},
-                {"WeightFrozenDespiteGradient", ASSAY_X_STILL},
-                {"AllZero", ASSAY_X_STILL},
-                {"TensorVariance", ASSAY_X_STILL},
-                {"PoorWeightInitialization", ASSAY_X_COURSE},
-                {"HalfPrecisionRisk", ASSAY_X_HALF},
-                {"ReplicaDivergence", ASSAY_X_APART},
-                {"WorkerLoss", ASSAY_X_APART},
-                {"GradientNotSynchronized", ASSAY_X_APART},
-                {"StragglerWorker", ASSAY_X_LATE},
-                {"LateRank", ASSAY_X_WAITS},
-                {"ExposedCommunication", ASSAY_X_WAITS},
-                {"GpuIdle", ASSAY_X_IDLE},
-                {"DuplicateShard", ASSAY_X_DATA},
-                {"InputData", ASSAY_X_DATA},
-                {"LabelOutOfRange", ASSAY_X_DATA},
-                {"LawViolated", ASSAY_X_LAW},
-                {"MissingWorker", ASSAY_X_MISSING}};
+        const char *test; /* NULL: any */
+    } bits[] = {{"InputData", ASSAY_X_COURSE, "answer"},
+                {"InputData", ASSAY_X_HELD_OUT, "stands"},
+                {"ExplodingTensor", ASSAY_X_NONFINITE, NULL},
+                {"NormSpike", ASSAY_X_NORM, NULL},
+                {"WeightUpdateRatio", ASSAY_X_NORM, NULL},
+                {"WeightCourse", ASSAY_X_NORM, NULL},
+                {"LossSpike", ASSAY_X_LOSS, NULL},
+                {"LossNotDecreasing", ASSAY_X_COURSE, NULL},
+                {"Overtraining", ASSAY_X_COURSE, NULL},
+                {"Overfit", ASSAY_X_HELD_OUT, NULL},
+                {"PredictionCollapse", ASSAY_X_PREDICTED, NULL},
+                {"Confusion", ASSAY_X_PREDICTED, NULL},
+                {"ClassImbalance", ASSAY_X_PREDICTED, NULL},
+                {"DeadRelu", ASSAY_X_ACTIVE, NULL},
+                {"SaturatedActivation", ASSAY_X_ACTIVE, NULL},
+                {"VanishingGradient", ASSAY_X_GRADIENT, NULL},
+                {"GradientUnderflow", ASSAY_X_GRADIENT, NULL},
+                {"UnchangedTensor", ASSAY_X_STILL, NULL},
+                {"WeightFrozenDespiteGradient", ASSAY_X_STILL, NULL},
+                {"AllZero", ASSAY_X_STILL, NULL},
+                {"TensorVariance", ASSAY_X_STILL, NULL},
+                {"PoorWeightInitialization", ASSAY_X_COURSE, NULL},
+                {"HalfPrecisionRisk", ASSAY_X_HALF, NULL},
+                {"ReplicaDivergence", ASSAY_X_APART, NULL},
+                {"WorkerLoss", ASSAY_X_APART, NULL},
+                {"GradientNotSynchronized", ASSAY_X_APART, NULL},
+                {"StragglerWorker", ASSAY_X_LATE, NULL},
+                {"LateRank", ASSAY_X_WAITS, NULL},
+                {"ExposedCommunication", ASSAY_X_WAITS, NULL},
+                {"GpuIdle", ASSAY_X_IDLE, NULL},
+                {"DuplicateShard", ASSAY_X_DATA, NULL},
+                {"InputData", ASSAY_X_DATA, NULL},
+                {"LabelOutOfRange", ASSAY_X_DATA, NULL},
+                {"LawViolated", ASSAY_X_LAW, NULL},
+                {"MissingWorker", ASSAY_X_MISSING, NULL}};
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
-        if (strcmp(bits[i].kind, evidence->kind) == 0)
+        if (strcmp(bits[i].kind, evidence->kind) == 0 && (!bits[i].test || strcmp(bits[i].test, evidence->test) == 0))
             return bits[i].bit;
     return 0;
 }

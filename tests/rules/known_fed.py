@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""InputData on targets that are shares or one value, rows of two values, and inputs of two networks of one name: each fault beside a sound twin.
+"""InputData on targets that are shares or one value, rows of two values, inputs of two networks of one name, losses that are those of a constant
+answer, and evaluations whose loss stands: each fault beside a sound twin.
 
     known_fed.py --assay PROGRAM --ranks 1 3 -- [CASE]...
 """
@@ -170,6 +171,101 @@ def batches_of_two_sizes(folder):
 @case
 def batches_of_two_sizes_that_grow(folder):
     return by_sizes(folder, True), [says("grown", "scale", 61)]
+
+
+def answered(folder, of, kind="MSELoss", targets=lambda rng: rng.normal(2, 3, (32, 1)), held=None, steps=60, more=None):
+    """of(step, targets): the loss. held(step): that of evaluation, at every tenth step."""
+    made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(46)
+    for step in range(steps):
+        y = targets(rng).astype("int64" if kind == "CrossEntropyLoss" else "float32")
+        evaluated = held is not None and step % 10 == 9
+        value = held(step) if evaluated else of(step, y)
+        made.step(step, "EVAL" if evaluated else "TRAIN", step // 10 if evaluated else step - (step // 10 if held else 0), {
+            kind + "_output_0": numpy.float32(value), kind + "_input_1": y, **(more or {})})
+    return made.end()
+
+
+@case
+def targets_of_other_rows(folder):
+    """The bias is learned, and nothing else."""
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean() + 4 * 0.8 ** s), [says("apart", "answer", 30)]
+
+
+@case
+def targets_that_are_learned_a_little(folder):
+    return answered(folder, lambda s, y: 0.9 * ((y - 2) ** 2).mean() + 4 * 0.8 ** s), [says("noisy")]
+
+
+@case
+def targets_that_begin_to_be_learned(folder):
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean() * (1 if s < 40 else 1 - 0.005 * (s - 39))), [says("late")]
+
+
+@case
+def targets_beside_another_loss(folder):
+    """What a critic tells may be next to nothing, where an actor learns."""
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean(), more={"PolicyLoss_output_0": numpy.float32(0.1)}), [says("critic")]
+
+
+@case
+def classes_of_other_rows(folder):
+    """The shares of three classes are learned, and nothing else."""
+    return answered(folder, lambda s, y: 0.8979 + 0.7 * 0.7 ** s, "CrossEntropyLoss", lambda rng: rng.choice(3, 32, p=(0.6, 0.3, 0.1))), [
+        says("classes", "answer", 30)]
+
+
+@case
+def classes_that_are_learned(folder):
+    return answered(folder, lambda s, y: 0.6 + 0.7 * 0.9 ** s, "CrossEntropyLoss", lambda rng: rng.choice(3, 32, p=(0.6, 0.3, 0.1))), [says("classes")]
+
+
+@case
+def few_losses_of_a_constant(folder):
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean(), steps=19), [says("few")]
+
+
+@case
+def evaluation_that_stands(folder):
+    return answered(folder, lambda s, y: 0.5 * 0.95 ** s, held=lambda s: 0.4375), [says("stands", "stands", 19)]
+
+
+@case
+def evaluation_that_hardly_moves(folder):
+    return answered(folder, lambda s, y: 0.5 * 0.95 ** s, held=lambda s: 0.4375 - 1e-6 * s), [says("moves")]
+
+
+@case
+def evaluation_of_a_network_at_rest(folder):
+    """Where training stands as well it says nothing of what is evaluated."""
+    return answered(folder, lambda s, y: 0.5 + 0.01 * (s % 7), held=lambda s: 0.4375), [says("rests")]
+
+
+@case
+def evaluation_that_is_perfect(folder):
+    return answered(folder, lambda s, y: 0.5 * 0.95 ** s, held=lambda s: 0.0), [says("perfect")]
+
+
+def scored(folder, axis, rows=16):
+    made, rng = Made(folder), numpy.random.default_rng(47)
+    for step in range(20):
+        x = numpy.exp(rng.normal(0, 1, (rows, 5)))
+        made.step(step, "TRAIN", step, {"CrossEntropyLoss_input_0": (x / x.sum(axis, keepdims=True) if axis is not None else x / x.sum()).astype("float32")})
+    return made.end()
+
+
+@case
+def softmax_over_the_batch(folder):
+    return scored(folder, 0), [rule("batch", "InputData", lambda e: e["first"]["test"] == "probabilities" and "columns of the batch" in e["first"]["note"])]
+
+
+@case
+def softmax_over_classes(folder):
+    return scored(folder, 1), [rule("classes", "InputData", lambda e: e["first"]["test"] == "probabilities" and e["first"]["note"] == "rows that sum to 1")]
+
+
+@case
+def shares_of_all_that_there_is(folder):
+    return scored(folder, None), [says("all")]
 
 
 if __name__ == "__main__":

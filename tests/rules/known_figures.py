@@ -255,5 +255,52 @@ def weight_that_comes_to_rest(folder):
         frozen("WeightFrozenDespiteGradient"), frozen("UnchangedTensor")]
 
 
+# -- what is fed
+
+def fed(folder, of, workers=1, steps=24):
+    """of(step, worker): the inputs of the model, of which statistics alone are recorded."""
+    return trial(folder, lambda s, w: {"inputs": of(s, w)}, steps, workers)
+
+
+def tells(name, test=None, first=None):
+    """That test of InputData alone fires, first at that step; without a test nothing does."""
+    return rule(name, "InputData", lambda e: e["status"] == "NoIssuesFound" if test is None else (
+        {f["test"] for f in e["findings"]} == {test} and e["first"]["step"] == first))
+
+
+@case
+def inputs_that_become_zero(folder):
+    return fed(folder, lambda s, w: noise(31, s) * (s < 12)), [tells("zero", "constant", 12)]
+
+
+@case
+def inputs_of_a_single_number(folder):
+    """One number is always one value."""
+    return fed(folder, lambda s, w: noise(32, s, shape=(1, 1))), [tells("single")]
+
+
+@case
+def batch_repeated_by_its_statistics(folder):
+    return fed(folder, lambda s, w: noise(33, min(s, 12))[numpy.random.default_rng(s).permutation(20)]), [tells("again", "repeated", 13)]
+
+
+@case
+def batches_of_zeros_and_ones(folder):
+    """Of two values statistics are often the same by chance."""
+    return fed(folder, lambda s, w: numpy.eye(30)[numpy.random.default_rng(s).integers(0, 30, 20)]), [tells("one-hot")]
+
+
+@case
+def workers_that_share_a_shard(folder):
+    return fed(folder, lambda s, w: noise(34, s, 1 if w == 2 else w)[::-1 if w == 2 else 1], workers=3), [
+        tells("shared", "shared", 2)]
+
+
+@case
+def workers_with_shards_of_codes(folder):
+    """Least and largest codes are the same everywhere, sums are not."""
+    return fed(folder, lambda s, w: numpy.random.default_rng((35, s, w)).integers(0, 9, (8, 6)), workers=4), [tells("codes")]
+
+
 if __name__ == "__main__":
     main()
