@@ -10,9 +10,9 @@
 
 #include "input_labels.h"
 
-#define ANSWER_LEAST 0.97 /* of the loss of a constant: what is learned beside it is next to nothing */
+#define ANSWER_LEAST 0.99 /* of the loss of a constant: what is learned beside it is next to nothing */
 #define ANSWER_MOST  1.2  /* beyond that it is worse, which has other reasons, or the loss is weighed */
-#define ANSWER_GAIN  0.02 /* from the third quarter to the last: it has just begun to learn */
+#define ANSWER_GAIN  0.01 /* from the third quarter to the last: it has just begun to learn */
 #define STANDS_FALL  0.9  /* the level of training in its last quarter, of that in its first */
 
 enum { ANSWER_STEPS = 20, STANDS_LEAST = 3 };
