@@ -224,6 +224,7 @@ unsigned assay_finding_bit(const assay_evidence *evidence)
                 {"GradientUnderflow", ASSAY_X_GRADIENT, NULL},
                 {"UnchangedTensor", ASSAY_X_STILL, NULL},
                 {"WeightFrozenDespiteGradient", ASSAY_X_STILL, NULL},
+                {"EmbeddingRows", ASSAY_X_STILL, NULL},
                 {"AllZero", ASSAY_X_STILL, NULL},
                 {"TensorVariance", ASSAY_X_STILL, NULL},
                 {"PoorWeightInitialization", ASSAY_X_COURSE, NULL},
