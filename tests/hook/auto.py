@@ -63,7 +63,8 @@ def expect_step(step, mode, losses=1):
     both = PARAMETERS | {"gradient/" + name for name in PARAMETERS}
     loss = {"CrossEntropyLoss_output_%d" % i for i in range(losses)} | FED
     assert step.mode == mode and names_of(step) == (both | loss if mode == "TRAIN" else loss), (step.mode, names_of(step))
-    assert step.tensors["CrossEntropyLoss_input_1"][1].dtype == "int64" and not FED - {"CrossEntropyLoss_input_1"} & set(step.tensors)
+    assert step.tensors["CrossEntropyLoss_input_1"][1].dtype == "int64" and step.tensors["CrossEntropyLoss_input_0"][1].dtype == "float32"
+    assert "Net_input_0" not in step.tensors
     assert not any(name in step.tensors for name in both)
     assert {tag for tag in step.tensors if tag.startswith(DIGEST)} == {DIGEST + name for name in PARAMETERS if mode == "TRAIN"}
 
@@ -100,7 +101,7 @@ def test_one_line():
     # Without loss or optimizer: every loss of torch.nn, a step each pass; and the hook leaves nothing behind in PyTorch.
     trial = train(Net(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, budget=None, raw="fc2.weight"))
     step = trial.steps[1, "worker_0"]
-    assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0", "CrossEntropyLoss_input_1"} == {
+    assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0", "CrossEntropyLoss_input_0", "CrossEntropyLoss_input_1"} == {
         n for n in step.tensors if not n.startswith(("smdebug", DIGEST))}, set(step.tensors)
     assert PARAMETERS | {"gradient/" + n for n in PARAMETERS} <= names_of(step)
     assert not torch.nn.modules.module._global_forward_hooks

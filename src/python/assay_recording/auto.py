@@ -1,4 +1,4 @@
-"""auto.py - the hook that configures itself: on every worker losses, labels and statistics of the inputs at every step, and statistics of
+"""auto.py - the hook that configures itself: on every worker losses, labels, small scores and statistics of the inputs at every step, and statistics of
 weights and gradients at steps that a budget allows and at those at which the loss leaves its course.
 
     hook = assay_hook.auto("runs/17", net, loss_fn, optimizer)
@@ -25,9 +25,10 @@ from assay_recording.reached import parameters, wrap
 from assay_recording.ring import Ring
 
 COLLECTIONS = ("weights", "biases", "gradients")
-FED = {"inputs": "statistics", "labels": "raw"}  # what a step is fed with: collections, and what is kept of their tensors
+FED = {"inputs": "statistics", "labels": "raw", "scores": "raw"}  # what a step is fed with: collections, and what is kept of their tensors
 FED_PROBE = b"probe_input_0"  # in the collection of inputs alone: due when their budget says so
 MOST_LABELS = 1 << 16  # elements of a tensor of labels that is kept as it is; larger ones are statistics
+MOST_SCORES = 1 << 12  # likewise of what else a loss is given: which class is predicted as which no statistics tell
 _PART = {"weight": "weights", "bias": "biases"}
 
 
@@ -347,7 +348,7 @@ class AutoHook(assay_hook.Hook):
     @assay_hook._goes_on
     def _save_fed(self, prefix, values, labels=()):
         """Saves what a network or a loss was given, or holds it until the loss of this step is known. Whole numbers that come to a loss are its
-        labels, the rest are inputs."""
+        labels, what else comes to it and is small its scores, the rest are inputs."""
         if not self._active:
             return
         began = time.perf_counter()
@@ -357,8 +358,9 @@ class AutoHook(assay_hook.Hook):
             if isinstance(value, assay_hook._torch().Tensor):
                 if name not in self._fed_names:
                     self._fed_names.add(name)
-                    whole = not value.is_floating_point() and value.numel() <= MOST_LABELS
-                    kind = b"labels" if whole and (name in labels or "Loss" in prefix) else b"inputs"
+                    whole, of_loss = not value.is_floating_point() and value.numel() <= MOST_LABELS, "Loss" in prefix
+                    kind = b"labels" if whole and (name in labels or of_loss) else b"inputs"
+                    kind = b"scores" if of_loss and not whole and value.numel() <= MOST_SCORES else kind
                     for collection in kind, b"detail":
                         assay_hook._lib.assay_hook_collection_name(self._handle, collection, self._encoded(name))
                 if due and name not in self._written:  # of several passes in a step the first one counts
