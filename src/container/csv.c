@@ -6,18 +6,18 @@
 
 #include "base/fault.h"
 
+enum { BLOCK = 256 << 10, UNPACKED_FREE = 64 << 20, UNPACKED_SHARE = 100 };
+
 int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_error *err)
 {
-    assay_csv csv = {.delimiter = ','};
-    const uint8_t *bytes = NULL;
-    size_t have = 0;
-    ASSAY_TRY(assay_stream_open(store, path, &csv.stream, err));
-    int status = assay_stream_look(&csv.stream, 0, 3, &bytes, &have, err);
+    assay_csv csv = {.delimiter = ',', .block = assay_alloc(BLOCK)};
+    if (!csv.block)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    const int status = assay_utf8_open(store, path, &csv.file, err);
     if (status != ASSAY_OK) {
-        assay_stream_close(&csv.stream);
+        free(csv.block);
         return status;
     }
-    csv.next = have >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     assay_buf_init(&csv.text, SIZE_MAX);
     *out = csv;
     return ASSAY_OK;
@@ -25,9 +25,27 @@ int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_e
 
 void assay_csv_close(assay_csv *csv)
 {
-    assay_stream_close(&csv->stream);
+    assay_utf8_close(csv->file);
     assay_buf_release(&csv->text);
+    free(csv->block);
     free(csv->cells);
+}
+
+/* Has bytes of the file in the block, unless it ends. */
+static int look(assay_csv *csv, assay_error *err)
+{
+    if (csv->at < csv->size)
+        return ASSAY_OK;
+    csv->at = csv->size = 0;
+    const int status = assay_utf8_read(csv->file, csv->block, BLOCK, &csv->size, err);
+    const assay_unpacked *bytes = assay_utf8_bytes(csv->file);
+    const uint64_t unpacked = assay_unpacked_bytes(bytes), read = assay_unpacked_bytes_read(bytes);
+    if (status == ASSAY_EFORMAT && csv->size > 0) /* first what is before the damage */
+        return ASSAY_OK;
+    if (status == ASSAY_OK && unpacked > UNPACKED_FREE && unpacked / UNPACKED_SHARE > read)
+        return assay_fail(err, ASSAY_EFORMAT, "it unpacks to more than %d times its bytes; rows behind are not read",
+                          UNPACKED_SHARE);
+    return status;
 }
 
 /* Ends the cell whose text begins at `from`, and takes the blanks around it away. */
@@ -87,9 +105,9 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
     csv->count = 0;
     csv->oversized = csv->finished = false;
     while (status == ASSAY_OK && !csv->finished) {
-        const uint8_t *bytes = NULL;
-        size_t have = 0;
-        ASSAY_TRY(status = assay_stream_look(&csv->stream, csv->next, 1, &bytes, &have, err));
+        ASSAY_TRY(status = look(csv, err));
+        const uint8_t *bytes = csv->block + csv->at;
+        const size_t have = csv->size - csv->at;
         if (have == 0)
             break;
         size_t i = 0;
@@ -124,7 +142,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
                 where = where == BEHIND_QUOTE || blank ? where : PLAIN;
             }
         }
-        csv->next += i;
+        csv->at += i;
     }
     if (status == ASSAY_OK && (csv->finished || csv->count > 0 || csv->text.size > from || where != BEGIN))
         status = end_cell(csv, from);

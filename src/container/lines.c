@@ -1,6 +1,6 @@
 /* lines.c - see lines.h.
  *
- * 1. A block is read, unpacked (unpacked.h).
+ * 1. A block is read, unpacked, and made UTF-8 (utf8.h).
  * 2. A line that lies in one block is handed out where it lies. One that goes on in the next block is put together.
  *
  * A few packed bytes can stand for a thousand times as many, and readers keep something of each line. Lines of metrics
@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "container/unpacked.h"
+#include "container/utf8.h"
 
 enum { BLOCK = 256 << 10, UNPACKED_FREE = 64 << 20, UNPACKED_SHARE = 100, PASSED_MOST = 256 << 20 };
 
 struct assay_lines {
-    assay_unpacked *bytes;
+    assay_utf8 *bytes;
     char *path;
     uint64_t number;
     uint64_t passed; /* bytes of the line that is too long */
@@ -33,7 +33,7 @@ void assay_lines_close(assay_lines *l)
 {
     if (!l)
         return;
-    assay_unpacked_close(l->bytes);
+    assay_utf8_close(l->bytes);
     assay_buf_release(&l->whole);
     free(l->text);
     free(l->path);
@@ -49,7 +49,7 @@ int assay_lines_open(assay_store *store, const char *path, assay_lines **out, as
     l->path = assay_copy_text(path);
     l->text = assay_alloc(BLOCK);
     int status = l->path && l->text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
-    ASSAY_THEN(status, assay_unpacked_open(store, path, &l->bytes, err));
+    ASSAY_THEN(status, assay_utf8_open(store, path, &l->bytes, err));
     if (status != ASSAY_OK) {
         assay_lines_close(l);
         return status;
@@ -65,9 +65,10 @@ static int next_block(assay_lines *l, assay_error *err)
     l->at = l->size = 0;
     if (l->failed)
         return ASSAY_OK;
-    status = assay_unpacked_read(l->bytes, l->text, BLOCK, &l->size, &l->why);
-    const uint64_t unpacked = assay_unpacked_bytes(l->bytes), read = assay_unpacked_bytes_read(l->bytes);
-    if (status == ASSAY_OK && l->size == 0 && assay_unpacked_has_trailing(l->bytes))
+    status = assay_utf8_read(l->bytes, l->text, BLOCK, &l->size, &l->why);
+    const assay_unpacked *bytes = assay_utf8_bytes(l->bytes);
+    const uint64_t unpacked = assay_unpacked_bytes(bytes), read = assay_unpacked_bytes_read(bytes);
+    if (status == ASSAY_OK && l->size == 0 && assay_unpacked_has_trailing(bytes))
         status = assay_fail(&l->why, ASSAY_EFORMAT, "%s: the packed file is damaged before byte %llu", l->path,
                             (unsigned long long)read);
     if (status == ASSAY_OK && unpacked > UNPACKED_FREE && unpacked / UNPACKED_SHARE > read)
@@ -170,5 +171,5 @@ uint64_t assay_lines_number(const assay_lines *l)
 
 uint64_t assay_lines_bytes_read(const assay_lines *l)
 {
-    return assay_unpacked_bytes_read(l->bytes);
+    return assay_unpacked_bytes_read(assay_utf8_bytes(l->bytes));
 }

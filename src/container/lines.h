@@ -1,4 +1,4 @@
-/* lines.h - the lines of a text file of a trial, one after the other, packed by gzip or not.
+/* lines.h - the lines of a text file of a trial, one after the other, packed by gzip or not, in UTF-8 or UTF-16 with its mark.
  *
  * A block of the file is in memory, and the line; so a file of any length takes the same memory. */
 #pragma once

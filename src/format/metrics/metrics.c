@@ -225,10 +225,15 @@ static bool probe(const assay_names *top)
 
 uint32_t metrics_kinds_named(const char *name)
 {
+    static const uint32_t packed =
+        1u << METRICS_CSV | 1u << METRICS_MONITOR | 1u << METRICS_DLFW | 1u << METRICS_MEGATRON | 1u << METRICS_PRINTED;
+    char plain[ASSAY_PATH_ROOM];
+    const bool gzip = assay_path_ends(name, ".gz");
     uint32_t named = 0;
+    snprintf(plain, sizeof plain, "%.*s", (int)(strlen(name) - (gzip ? 3 : 0)), name);
     for (int k = 0; k < METRICS_KINDS; k++)
-        named |= (uint32_t)metrics_kinds[k]->named(name) << k;
-    return named;
+        named |= (uint32_t)metrics_kinds[k]->named(plain) << k;
+    return gzip ? named & packed : named;
 }
 
 static int conclude(assay_lister *l)

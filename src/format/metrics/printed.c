@@ -1,18 +1,29 @@
 /* printed.c - see printed.h. */
 #include "format/metrics/printed.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
 
-bool metrics_is_printed_name(const char *name)
+/* The name that the file had before gzip. */
+static void unpacked_name(const char *name, char room[ASSAY_PATH_ROOM])
 {
+    snprintf(room, ASSAY_PATH_ROOM, "%.*s", (int)(strlen(name) - (assay_path_ends(name, ".gz") ? 3 : 0)), name);
+}
+
+bool metrics_is_printed_name(const char *packed)
+{
+    char name[ASSAY_PATH_ROOM];
+    unpacked_name(packed, name);
     return assay_path_ends(name, ".log") || assay_path_ends(name, ".out") || assay_path_ends(name, ".txt") ||
            assay_path_ends(name, ".err");
 }
 
-bool metrics_is_row_name(const char *name)
+bool metrics_is_row_name(const char *packed)
 {
+    char name[ASSAY_PATH_ROOM];
+    unpacked_name(packed, name);
     return assay_path_ends(name, ".jsonl") || assay_path_ends(name, ".log.json") || strcmp(name, "metrics.json") == 0 ||
            strcmp(name, "scalars.json") == 0;
 }

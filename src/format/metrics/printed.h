@@ -4,7 +4,7 @@
 #include "container/lines.h"
 #include "format/metrics/metrics.h"
 
-/* .log, .out, .txt and .err. */
+/* .log, .out, .txt and .err, and these packed by gzip (.log.gz). */
 bool metrics_is_printed_name(const char *name);
 /* Those whose lines are JSON objects, as programs call them: .jsonl, .log.json, metrics.json and scalars.json. */
 bool metrics_is_row_name(const char *name);

@@ -57,7 +57,7 @@ int metrics_table_open(assay_store *store, const char *path, metrics_table *out,
     int status = open_rows(store, path, &t.csv, err);
     if (status != 1 || t.csv.oversized) {
         metrics_table_close(&t);
-        return status < 0 ? status : 0;
+        return status < 0 && status != ASSAY_EFORMAT ? status : 0;
     }
     t.finished = t.csv.finished;
     t.column = assay_alloc_zeroed(t.csv.count, sizeof *t.column);
@@ -89,9 +89,15 @@ int metrics_table_next(metrics_table *t, size_t step_column, metrics_log *log, i
 {
     for (;;) {
         double number = 0;
-        const int status = assay_csv_next(&t->csv, err);
+        assay_error why = {{0}};
+        const int status = assay_csv_next(&t->csv, &why);
+        if (status == ASSAY_EFORMAT) { /* packed, and damaged here */
+            if (log)
+                assay_problems_add(log->problems, ASSAY_PROBLEM_RECORD, -1, t->path, -1, "%s: %s", t->path, why.text);
+            return 0;
+        }
         if (status != 1)
-            return status;
+            return status < 0 ? assay_fail(err, status, "%s", why.text) : status;
         if (log)
             metrics_name_hole(log, t->path, 0, (const char *)t->csv.text.data, t->csv.text.size);
         if (!t->csv.finished) { /* the last line, which is not written to its end */
@@ -118,12 +124,25 @@ int metrics_table_next(metrics_table *t, size_t step_column, metrics_log *log, i
     }
 }
 
+/* "0,5", as tables have it whose cells a comma does not divide. */
+static bool number_with_comma(const char *text, size_t length, double *value)
+{
+    char plain[64];
+    const char *comma = memchr(text, ',', length);
+    if (!comma || length > sizeof plain || memchr(text, '.', length))
+        return false;
+    memcpy(plain, text, length);
+    plain[comma - text] = '.';
+    return metrics_number(plain, length, value);
+}
+
 bool metrics_table_number(const metrics_table *t, size_t column, metrics_log *log, double *value)
 {
     const size_t length = t->csv.cells[column].length;
     if (length == 0)
         return false;
-    if (metrics_number(assay_csv_text(&t->csv, column), length, value))
+    if (metrics_number(assay_csv_text(&t->csv, column), length, value) ||
+        (t->csv.delimiter != ',' && number_with_comma(assay_csv_text(&t->csv, column), length, value)))
         return true;
     const bool zeros = memchr(assay_csv_text(&t->csv, column), '\0', length) != NULL; /* as a disk leaves them */
     metrics_add(log, zeros ? METRICS_BAD_ROWS : METRICS_TEXTS);

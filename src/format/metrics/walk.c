@@ -99,7 +99,9 @@ static bool is_text(assay_store *store, const char *path)
     const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
                       assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
     assay_store_close_file(file);
-    return read && !memchr(head, '\0', got);
+    const bool marked = got >= 2 && (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0); /* UTF-16 */
+    const bool gzip = got >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    return read && (marked || gzip || !memchr(head, '\0', got));
 }
 
 static int list_file(metrics_place *p, const char *path, const about *a, uint32_t named)
