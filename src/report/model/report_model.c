@@ -202,9 +202,10 @@ void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES])
     for (uint64_t i = 0; i < assay_trial_steps(info); i++) {
         const assay_step_info *step = assay_trial_step(info, i);
         report_mode *m = &mode[step->mode];
+        const int64_t number = assay_trial_is_log(info) ? step->mode_step : step->step;
         if (m->steps++ == 0)
-            m->first = step->step;
-        m->last = step->step;
+            m->first = number;
+        m->last = number;
     }
 }
 

@@ -1,4 +1,5 @@
 /* sentence.c - the first finding of a rule as a sentence, in the words that the rule gives for it. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "report/model/report_model.h"
@@ -76,10 +77,22 @@ static void put_worker(const report_rule *rule, const report_origin *origin, ass
     }
 }
 
+/* "TRAIN step 29" of a log, whose own numbers are the only ones that people know; else "step 57". */
+static void put_when(const assay_trial *info, const assay_finding *finding, assay_buf *out)
+{
+    char when[REPORT_WHEN_ROOM];
+    const uint64_t at =
+        assay_trial_is_log(info) && !finding->time ? assay_trial_find_step(info, finding->step) : UINT64_MAX;
+    const assay_step_info *step = at == UINT64_MAX ? NULL : assay_trial_step(info, at);
+    if (step && step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL)
+        assay_put_format(out, "%s step %" PRId64, assay_mode_name(step->mode), step->mode_step);
+    else
+        put_text(report_finding_when_in_words(finding, when), out);
+}
+
 static void put_placeholder(const assay_trial *info, const report_rule *rule, const report_origin *origin,
                             const char *name, size_t length, assay_buf *out)
 {
-    char when[REPORT_WHEN_ROOM];
     if (length == 6 && memcmp(name, "tensor", length) == 0) {
         put_text(origin->tensor[0] ? origin->tensor : origin->finding->time ? "some" : "a tensor", out);
     } else if (length == 6 && memcmp(name, "worker", length) == 0) {
@@ -99,7 +112,7 @@ static void put_placeholder(const assay_trial *info, const report_rule *rule, co
     } else if (length == 4 && memcmp(name, "said", length) == 0) {
         put_text(origin->finding->note ? origin->finding->note : "", out);
     } else if (length == 4 && memcmp(name, "when", length) == 0) {
-        put_text(report_finding_when_in_words(origin->finding, when), out);
+        put_when(info, origin->finding, out);
     }
 }
 
