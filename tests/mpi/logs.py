@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from log_texts import counted, encodings, no_courses, own_steps, parts_of_tables, printouts, tables_end  # noqa: E402
 from reports import body_of  # noqa: E402
 
 FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
@@ -556,169 +557,6 @@ def silent(w):
 
 
 # Lines as programs print them: the file, and what of its values has to be found, by (mode, step).
-PRINTED = {
-    "a sharded trainer": ("[rank0]:[t] 2025-06-16 22:30:50,322 - root - INFO - step:  1  loss: 12.2386  grad_norm:  1.45  memory: 49.66GiB(52.28%)  tps: 5,856  mfu: 34.29%\n"
-                          "[rank0]:[t] 2025-06-16 22:30:50,758 - root - INFO - Dumping traces at step 1\n"
-                          "[rank0]:\x1b[31m[t] 2025-06-16 22:31:04,970 - root - INFO - validate step: 10  loss: 7.0\x1b[39m\n",
-                          {("TRAIN", 1): {"loss": 12.2386, "grad_norm": 1.45, "memory": 49.66, "tps": 5856, "mfu": 34.29}, ("EVAL", 10): {"loss": 7}}),
-    "an engine": ("[2022-03-11 02:06:58,985] [INFO] [logging.py:69:log_dist] [Rank 0] step=40, skipped=2, lr=[5e-05, 6e-05], mom=[[0.9, 0.999]]\n"
-                  "steps: 50 loss: 2.3456 iter time (s): 0.123 samples/sec: 123.400\n",
-                  {("TRAIN", 40): {"skipped": 2, "lr": 5e-05, "mom": 0.9}, ("TRAIN", 50): {"loss": 2.3456, "iter time (s)": 0.123, "samples/sec": 123.4}}),
-    "iterations and steps": ("Epoch 3 | iter 50 step 25 | loss train: 2.846, val: n/a | iter time: 112.20 ms (step) remaining time: 0:01:54\n"
-                             "Epoch 3 | iter 60 step 30 | loss train: 2.750, val: 2.861 | iter time: 111.35 ms\niter 61: val loss 1.7258, val time: 37.5 ms\n",
-                             {("TRAIN", 50): {"epoch": 3, "step": 25, "loss train": 2.846, "iter time": 112.2}, ("TRAIN", 60): {"epoch": 3, "step": 30, "loss train": 2.75, "iter time": 111.35},
-                              ("EVAL", 60): {"loss val": 2.861}, ("EVAL", 61): {"val loss": 1.7258, "val time": 37.5}}),
-    "a small trainer": ("number of parameters: 123.59M\nstep 0: train loss 10.9886, val loss 10.9898\n2023-03-22 09:30:39 iter 10: loss 3.9883, time 1099.34ms, mfu 15.34%\n"
-                        "iter 20: loss nan, time 1.5ms, mfu -100.00%\n",
-                        {("TRAIN", 0): {"train loss": 10.9886}, ("EVAL", 0): {"val loss": 10.9898}, ("TRAIN", 10): {"loss": 3.9883, "time": 1099.34, "mfu": 15.34},
-                         ("TRAIN", 20): {"loss": math.nan, "time": 1.5, "mfu": -100}}),
-    "a score behind": ("step   10/74 | loss 4.112 (+0.00z)| norm 2.1234 (+nanz)| lr 3.00e-04 | 45.23 ms | 50.1% bf16 MFU | 12345 tok/s\nvalidation loss: 10.9\nstep:11/5100 train_loss:6.8 train_time:1234ms\n",
-                       {("TRAIN", 10): {"loss": 4.112, "norm": 2.1234, "lr": 3e-4}, ("EVAL", 10): {"validation loss": 10.9}, ("TRAIN", 11): {"train_loss": 6.8, "train_time": 1234}}),
-    "dictionaries": ("  0%|      | 0/1000 [00:00<?, ?it/s]\r 10%|#   | 100/1000 [01:00<09:00, 1.66it/s]{'loss': 2.34, 'grad_norm': 1.25, 'epoch': 0.1}\n{'loss': '2.14', 'epoch': 0.2}\n"
-                     "{'eval_loss': 1.2, 'epoch': 0.2}\n{'train_runtime': 100.1, 'train_loss': 2.2, 'epoch': 0.2}\n",
-                     {("TRAIN", 1): {"loss": 2.34, "grad_norm": 1.25, "epoch": 0.1}, ("TRAIN", 2): {"loss": 2.14, "epoch": 0.2}, ("EVAL", 2): {"eval_loss": 1.2, "epoch": 0.2},
-                      ("GLOBAL", 2): {"train_runtime": 100.1, "train_loss": 2.2, "epoch": 0.2}}),
-    "bars": ("Epoch 1/3\n\r  1/100 [....] - ETA: 5s - loss: 2.9\b\b\b100/100 [====] - 5s 50ms/step - loss: 0.5 - accuracy: 0.8 - val_loss: 0.4\nEpoch 2/3\n"
-             "\x1b[1m 50/100\x1b[0m \x1b[32m\u2501\u2501\x1b[0m \x1b[1m5s\x1b[0m 50ms/step - loss: 0.55\r\x1b[1m100/100\x1b[0m \u2501\u2501 5s 50ms/step - loss: 0.45\n",
-             {("TRAIN", 1): {"loss": 0.5, "accuracy": 0.8}, ("EVAL", 1): {"val_loss": 0.4}, ("TRAIN", 2): {"loss": 0.45}}),
-    "updates": ("2020-07-17 04:08:14 | INFO | train_inner | epoch 001:    100 / 2952087 loss=16.348, ppl=83437.5, num_updates=100, lr=1e-06, gnorm=4.215\n"
-                "| epoch 001 | valid on 'valid' subset | valid_loss 4.28149 | num_updates 200\n",
-                {("TRAIN", 100): {"epoch": 1, "loss": 16.348, "ppl": 83437.5, "lr": 1e-6, "gnorm": 4.215}, ("TRAIN", 200): {"epoch": 1}, ("EVAL", 200): {"valid_loss": 4.28149}}),
-    "batches in brackets": ("01/13 00:00:00 - INFO - Epoch(train)  [1][100/100]  lr: 1.0e-03  eta: 1 day, 2:03:04  time: 0.5  loss: 1.2\n"
-                            "2023/01/01 00:00:00 - INFO - Epoch(val) [1][50/50]    accuracy/top1: 76.5\n2023/01/01 00:00:00 - INFO - Epoch(train)  [2][ 50/100]  lr: 1.0e-03  time: 0.5  loss: 1.0\n",
-                            {("TRAIN", 100): {"epoch": 1, "lr": 1e-3, "time": 0.5, "loss": 1.2}, ("EVAL", 100): {"epoch": 1, "accuracy/top1": 76.5}, ("TRAIN", 150): {"epoch": 2, "lr": 1e-3, "time": 0.5, "loss": 1}}),
-    "averages behind": ("Epoch: [0][  10/50]\tTime  0.5 ( 1.2)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   5.47 (  0.21)\nTest: [ 0/196]\tTime 1.0\tLoss 5.5 (5.6)\n *   Acc@1 55.0\nEpoch: [1][   0/50]\tLoss 6.7 (7.0)\n",
-                        {("TRAIN", 10): {"epoch": 0, "Time": 0.5, "Loss": 6.9, "Acc@1": 5.47}, ("PREDICT", 10): {"Time": 1, "Loss": 5.5, "Acc@1": 55}, ("TRAIN", 50): {"epoch": 1, "Loss": 6.7}}),
-    "rates behind": ("Train: 0 [   7/9 ( 78%)]  Loss: 6.94 (6.94)  Time: 3.5s,  292.3/s  (3.5s,  292.3/s)  LR: 1.000e-05\nTrain: 1 [   0/9 (  0%)]  Loss: 6.70 (6.74)  LR: 1.000e-05\n",
-                     {("TRAIN", 7): {"epoch": 0, "Loss": 6.94, "Time": 3.5, "LR": 1e-5}, ("TRAIN", 9): {"epoch": 1, "Loss": 6.7, "LR": 1e-5}}),
-    "steps of epochs": ("Epoch [1/5], Step [100/600], Loss: 2.3\nEpoch [1/5], Step [600/600], Loss: 2.2\nEpoch [2/5], Step [100/600], Loss: 2.1\n",
-                        {("TRAIN", 100): {"epoch": 1, "Loss": 2.3}, ("TRAIN", 600): {"epoch": 1, "Loss": 2.2}, ("TRAIN", 700): {"epoch": 2, "Loss": 2.1}}),
-    "source before": ("import os\nlr: float = 0.1\nval_loss /= 8\nloss = 3\nStage(lr=1.5, size=4, loss=2)\nstep:0/9 val_loss:16.0 train_time:278ms step_avg:nanms\nstep:1/9 train_loss:15.5 train_time:300ms\n",
-                      {("TRAIN", 0): {"train_time": 278}, ("EVAL", 0): {"val_loss": 16}, ("TRAIN", 1): {"train_loss": 15.5, "train_time": 300}}),
-    "a restart": ("step: 1 loss: 3\nstep: 2 loss: 2\nstep: 3 loss: 1.5\nstep: 2 loss: 2.5\n", {("TRAIN", 1): {"loss": 3}, ("TRAIN", 2): {"loss": 2.5}}),
-    "lines below": ("2024-03-01 12:00:00.123\thost:0\tINFO\t[step=10/739,epoch=0]\n    optim/total_grad_norm=2.5\n    train/CrossEntropyLoss=11.03\n    train/Perplexity=61,234\n",
-                    {("TRAIN", 10): {"optim/total_grad_norm": 2.5, "train/CrossEntropyLoss": 11.03, "train/Perplexity": 61234}}),
-    "lines below a batch": ("[batch=10/4800]:\n\t Train time/batch: 9\n\t Train loss/train/total: 4.5\n", {("TRAIN", 10): {"Train loss/train/total": 4.5}}),
-    "rounds": ("[10:00:00] booster: gbtree\n[0]\ttrain-rmse:0.50000\tvalid-rmse:0.60000\n[1]\ttrain-rmse:0.40000\tvalid-rmse:0.55000\n[2]\ttrain-rmse:nan\tvalid-rmse:0.5\n",
-               {("TRAIN", 0): {"train-rmse": 0.5}, ("EVAL", 0): {"valid-rmse": 0.6}, ("TRAIN", 1): {"train-rmse": 0.4}, ("EVAL", 1): {"valid-rmse": 0.55},
-                ("TRAIN", 2): {"train-rmse": math.nan}, ("EVAL", 2): {"valid-rmse": 0.5}}),
-    "rounds and times": ("".join("%d:\tlearn: %.2f\ttotal: 1.5s\tremaining: 3s\n" % (i, 0.9 - 0.1 * i) for i in range(0, 6, 2)),
-                         {("TRAIN", i): {"learn": round(0.9 - 0.1 * i, 2), "total": 1.5, "remaining": 3} for i in range(0, 6, 2)}),
-    "a place in the source": ("".join("I0601 10:00:00.123456 140 writer.py:48] [%d] learning_rate=0.1, loss=%d\n" % (10 * i, 9 - i) for i in range(3)),
-                              {("TRAIN", 10 * i): {"learning_rate": 0.1, "loss": 9 - i} for i in range(3)}),
-    "a solver": ("I0601 10:00:00.123456 12345 solver.cpp:228] Iteration 100, loss = 2.5\nI0601 10:00:00.123456 12345 solver.cpp:244]     Train net output #0: loss = 2.5 (* 1 = 2.5 loss)\n",
-                 {("TRAIN", 100): {"loss": 2.5}}),
-    "words in short": ("s:0 tel:11.0\ns:1 trl:10.9 lr:0.000001 norm:15.3\ns:1 eval:0.25\n", {("EVAL", 0): {"val loss": 11}, ("TRAIN", 1): {"train loss": 10.9, "lr": 1e-6, "norm": 15.3},
-                                                                                  ("EVAL", 1): {"eval": 0.25}}),
-    "epochs on lines of their own": ("".join("Epoch %d/2\nBatch 100/600 loss 2.%d\nBatch 600/600 loss 1.%d\nval loss: 0.%d\n" % (e, e, e, e) for e in (1, 2)),
-                                     {("TRAIN", 100): {"loss": 2.1}, ("TRAIN", 600): {"loss": 1.1}, ("EVAL", 600): {"val loss": 0.1},
-                                      ("TRAIN", 700): {"loss": 2.2}, ("TRAIN", 1200): {"loss": 1.2}, ("EVAL", 1200): {"val loss": 0.2}}),
-    "epochs behind their steps": ("".join("step 100 loss: 2.%d\nstep 600 loss: 1.%d\nEpoch %d done, train loss: 3.%d\n" % (e, e, e, e) for e in (0, 1)),
-                                  {("TRAIN", 100): {"loss": 2}, ("TRAIN", 600): {"loss": 1, "train loss": 3}, ("TRAIN", 700): {"loss": 2.1}, ("TRAIN", 1200): {"loss": 1.1, "train loss": 3.1}}),
-    "epochs alone": ("iter 1: loss 9\n" + "".join("Epoch %d loss: 2.%d\n" % (e, e) for e in (2, 3, 4)),
-                     {("TRAIN", 1): {"loss": 2.2}, ("TRAIN", 3): {"loss": 2.3}, ("TRAIN", 4): {"loss": 2.4}}),
-    "sentences": ("".join("Epoch %d, Step 25, total used time 7.1 (s), avg loss so far is 0.%d\nEpoch %d, Step 75, total used time 7.2 (s), avg loss so far was nan\n"
-                          "Epoch %d, val loss is 0.25, val mse is 0.125.\n" % (e, e, e, e) for e in (6, 7)),
-                  {("TRAIN", 25): {"epoch": 6, "avg loss so far": 0.6}, ("TRAIN", 75): {"epoch": 6, "avg loss so far": math.nan}, ("EVAL", 75): {"val loss": 0.25, "val mse": 0.125},
-                   ("TRAIN", 100): {"epoch": 7, "avg loss so far": 0.7}, ("TRAIN", 150): {"epoch": 7, "avg loss so far": math.nan}, ("EVAL", 150): {"val loss": 0.25, "val mse": 0.125}}),
-    "words behind is": ("step: 1 loss: 2\nstep: 2 Model is improving acc: 0.5\n", {("TRAIN", 1): {"loss": 2}, ("TRAIN", 2): {"Model is improving acc": 0.5}}),
-    "boxes": ("".join("-----------------------------\n| rollout/           |        |\n|    ep_len_mean     | 22.5   |\n| time/              |        |\n|    iterations      | %d      |\n"
-                      "|    total_timesteps | %d   |\n| train/             |        |\n|    policy          | mlp    |\n|    loss            | %s  |\n-----------------------------\n" % row
-                      for row in ((1, 2048, "7.5e-1"), (2, 4096, "nan"))) + "------------\n| epoch | 3 |\n",
-              {("TRAIN", 2048): {"rollout/ep_len_mean": 22.5, "time/iterations": 1, "train/loss": 0.75}, ("TRAIN", 4096): {"rollout/ep_len_mean": 22.5, "time/iterations": 2, "train/loss": math.nan}}),
-    "boxes that are cut": ("--------\n| epoch | 1 |\n| loss | 2.5 |\n--------\n| epoch | 2 |\n| loss | 2.25 |\n", {("TRAIN", 1): {"loss": 2.5}, ("TRAIN", 2): {"loss": 2.25}}),
-    "boxes of sections": ("".join("--------------------\n| train/loss | %s |\n| total/epochs | %d |\n| total/steps | %s |\n--------------------\n" % row
-                                  for row in ((0.75, 1, "2000"), (0.5, 2, "4e+03"), (0.25, 3, "6000"))),
-                          {("TRAIN", 2000 * e): {"train/loss": 1 - 0.25 * e, "epoch": e} for e in (1, 2, 3)}),
-    "a table of tabs": ("Epoch\tLR\tTrain Loss\tTest Loss\t\n1.000000\t0.1\t2.5\t2.75\t\n2.000000\t0.1\t2.25\tnan\t\n",
-                        {("TRAIN", 1): {"LR": 0.1, "Train Loss": 2.5}, ("PREDICT", 1): {"Test Loss": 2.75}, ("TRAIN", 2): {"LR": 0.1, "Train Loss": 2.25}, ("PREDICT", 2): {"Test Loss": math.nan}}),
-    "a table of blanks": ("epoch     train_loss  valid_loss  time    \n0         2.500000    2.750000    00:12     \n", {("TRAIN", 0): {"train_loss": 2.5}, ("EVAL", 0): {"valid_loss": 2.75}}),
-    "a table with a bar": ("      Epoch    GPU_mem   box_loss   cls_loss       Size\n        1/3      3.21G      2.5      1.5        640: 100%|####| 8/8 [00:01<00:00,  4.12it/s]\n",
-                           {("TRAIN", 1): {"box_loss": 2.5, "cls_loss": 1.5, "Size": 640}}),
-    "updates in an object": ('10:00 | INFO | train_inner | {"epoch": 1, "update": 1.0, "loss": "9.5", "num_updates": "100"}\n', {("TRAIN", 100): {"epoch": 1, "update": 1, "loss": 9.5}}),
-    "metrics.json": ('{"iteration": 19, "loss_cls": 0.5, "total_loss": 2.5, "lr": 0.001}\n{"iteration": 39, "total_loss": NaN}\n',
-                     {("TRAIN", 19): {"loss_cls": 0.5, "total_loss": 2.5, "lr": 0.001}, ("TRAIN", 39): {"total_loss": math.nan}}),
-    "scalars.json": ("".join('{"iter": %d, "step": %d, "loss": 0.5, "time": 2}\n{"accuracy/top1": 0.25, "time": 1, "step": %d}\n' % (70 * e, 70 * e, e if e < 8 else 600) for e in range(1, 9)),
-                     {**{("TRAIN", 70 * e): {"step": 70 * e, "loss": 0.5, "time": 2} for e in range(1, 9)},
-                      **{("EVAL", 70 * e if e < 8 else 600): {"accuracy/top1": 0.25, "time": 1} for e in range(1, 9)}}),
-    "run.log.json": ('{"env_info": "step: 7 loss: 1", "seed": null}\n{"mode": "train", "epoch": 1, "iter": 50, "loss": 2.5, "parts": {"a": 1.5}}\n{"mode": "val", "epoch": 1, "iter": 50, "acc": 0.5}\n',
-                     {("TRAIN", 50): {"epoch": 1, "loss": 2.5, "parts.a": 1.5}, ("EVAL", 50): {"epoch": 1, "acc": 0.5}}),
-    "history.jsonl": ('{"step": 1, "loss": 2.5, "note": "step: 9 loss: 7", "done": true}\nstep: 5 loss: 3\n{"step": 2, "loss": 2.25}\n', {("TRAIN", 1): {"loss": 2.5}, ("TRAIN", 2): {"loss": 2.25}}),
-}
-NO_PRINTOUTS = ("at step 100 the loss is 2.5\n", "loss: 2.5\n", "mean loss of 3 tries, see section 4\n", "step 1: unpack the archive\nstep 2: run make\n", "torch==2.1\nlr-tools==1.0\n",
-                "{'loss': 'mse', 'lr': 0.1, 'epochs': 10}\n", "7/10 [step - loss\n",
-                "".join("[%d] loss: 2.5\n" % (i % 2) for i in range(8)), "[7] loss: 2\n" * 9, "".join("17956%05d loss 2.5\n" % i for i in range(9)),
-                "--------\n| loss | 2.5 |\n| size | 7 |\n--------\n", "id\tmodel\tloss\n1\ta\t2.5\n", "step\tloss\n1\tn/a\n")
-
-
-def printouts(w):
-    """Lines of names and numbers with a step, however programs print them, and texts that are none."""
-    for name, (text, expected) in PRINTED.items():
-        place = w.root / "printed" / name
-        logs.write(place / (name if "." in name else "train.log"), text)
-        done = run([w.assay, "stats", str(place), "-o", str(w.root / "table.csv")])
-        found = {}
-        for row in csv.DictReader(open(w.root / "table.csv")) if done.code == 0 else ():
-            found.setdefault((row["mode"], int(row["mode_step"])), {})[row["tensor"][8:]] = math.nan if row["nan"] != "0" else float(row["mean"])
-        w.checks.expect(repr({k: sorted(v.items()) for k, v in sorted(found.items())}) == repr({k: sorted((a, float(b)) for a, b in v.items()) for k, v in sorted(expected.items())}),
-                        "%s: %s %s" % (name, found, done.err))
-    for i, text in enumerate(NO_PRINTOUTS):
-        place = w.root / "printed" / str(i)
-        logs.write(place / "notes.txt", text)
-        done = run([w.assay, "ls", str(place)])
-        w.checks.expect(done.code == 2 and "no line of it has a step and a loss" in done.err, "%r: %s" % (text, done))
-    place = w.root / "printed/data"
-    logs.write(place / "train.jsonl", '{"text": "step: 1 loss: 2.5"}\n' * 200 + '{"step": 1, "loss": 2.5}\n')
-    done = run([w.assay, "ls", str(place)])
-    w.checks.expect(done.code == 2 and "none of its first 100 lines is a JSON object with a step and a loss" in done.err, "data: %s" % done)
-    place = w.root / "printed/several"
-    for name in ("a.log", "b.log"):
-        logs.write(place / name, "hello\n" + "".join("step: %d loss: %.2f\n" % (i, 9 - 0.1 * i) for i in range(30)))
-    _, report, _ = w.run(place)
-    trials = [(t["name"], t["metrics"]["kind"], t["metrics"]["counts"], t["metrics"].get("first_unknown")) for t in report["trials"]] if report else None
-    w.checks.expect(trials == [(n, "printed", {"lines": 31, "unknown": 1}, "hello") for n in ("a.log", "b.log")], "two files: %s" % trials)
-
-
-def tables_end(w):
-    """Below a table other numbers stand, too, and lines between its rows are what they are without it: no value goes over to another."""
-    rows = ["%d %.2f %.2f 00:12" % (i, 3 - 0.1 * i, 0.5 + 0.01 * i) for i in range(20)]
-    lines = ["step %d loss %.2f" % (10 * i, 5 - 0.1 * i) for i in range(40)]
-    matrix = ["%d %d %d %d" % (50 + i, i, 2, 700) for i in range(4)]
-    both = [line for i in range(20) for line in (lines[2 * i], lines[2 * i + 1], rows[i])]
-    for name, text, expected in (("matrix", ["epoch val_loss acc time"] + rows + matrix, {"val_loss": 20, "acc": 20}),
-                                 ("pairs", ["step loss"] + ["%d %.2f" % (i, 5 - 0.1 * i) for i in range(30)] + ["%d %d" % (i, 20 + i) for i in range(8)], {"loss": 30}),
-                                 ("between", ["epoch val_loss acc time"] + both, {"val_loss": 20, "acc": 20, "loss": 40})):
-        place = w.root / "ends" / name
-        logs.write(place / "train.log", "\n".join(text) + "\n")
-        done = run([w.assay, "stats", str(place), "-o", str(w.root / "ends.csv")])
-        found = {}
-        for row in csv.DictReader(open(w.root / "ends.csv")) if done.code == 0 else ():
-            found[row["tensor"][8:]] = found.get(row["tensor"][8:], 0) + 1
-        w.checks.expect(found == expected, "a table with %s: %s %s" % (name, found, done.err))
-
-
-def counted(w):
-    """The first line says that rows were counted, with a finding too."""
-    for name, losses, found in (("well", [3 - 0.05 * i for i in range(50)], False), ("nan", [3 - 0.05 * i if i < 30 else math.nan for i in range(50)], True)):
-        place = w.root / "counted" / name
-        logs.write(place / "history.csv", "loss,accuracy\n" + "".join("%g,%g\n" % (loss, 0.01 * i) for i, loss in enumerate(losses)))
-        _, report, _ = w.run(place)
-        w.checks.expect(report and "rows without a step were counted" in report["verdict"] and ("NaN" in report["verdict"]) == found, "%s: %s" % (name, report and report["verdict"]))
-
-
-def no_courses(w):
-    """Numbers in front that are places of a list, ranks, settings; and objects that are samples."""
-    grid = ["%g,%g,%.2f" % (10.0 ** -i, 0.1 * i, 1 + i) for i in range(12)]
-    episodes = ['{"episode": %d, "step": %d, "reward": 1}' % (e, s) for e in range(30) for s in range(12)]
-    samples = ['{"id": "a%d", "text": "x", "epoch": 1, "loss": 0.7}' % i for i in range(40)]
-    for name, lines in (("sweep.txt", ["%d. lr=%g loss=%.2f" % (i + 1, 10.0 ** (i - 5), 2 + i) for i in range(8)]),
-                        ("ranks.out", ["%d: final loss = %.2f" % (i, 2 + 0.1 * i) for i in range(8)]),
-                        ("other.out", ["[%d] final loss = %.2f" % (i, 2 + 0.1 * i) for i in range(8)]),
-                        ("grid.csv", ["lr,weight_decay,loss"] + grid), ("data.jsonl", samples), ("games.jsonl", episodes)):
-        place = w.root / "no-course" / name
-        logs.write(place / name, "\n".join(lines) + "\n")
-        done = run([w.assay, "run", str(place), "--out", str(w.root / "no-course-out")])
-        w.checks.expect(done.code == 2 and "not a trial" in done.err, "%s is no log: %s" % (name, done))
 
 
 def outputs_of_ranks(w):
@@ -788,7 +626,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

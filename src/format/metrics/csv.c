@@ -380,20 +380,41 @@ static void take_columns(const metrics_table *t, const metrics_run *run, bool ex
     }
 }
 
+/* The column that says of each row what it is of: "split", with cells "train" and "val"; SIZE_MAX: there is none. */
+static size_t mode_column(const metrics_table *t)
+{
+    static const char *const names[] = {"mode", "split", "phase", "stage", "set", "subset"};
+    for (size_t i = 0; i < t->columns; i++)
+        if (metrics_is_among(names, sizeof names / sizeof *names, t->column[i], t->length[i]))
+            return i;
+    return SIZE_MAX;
+}
+
+/* As such a cell says it; 0: it says nothing but training. */
+static int mode_of_row(const metrics_table *t, size_t modes)
+{
+    const int mode = modes == SIZE_MAX ? ASSAY_MODE_TRAIN
+                                       : metrics_mode_of(assay_csv_text(&t->csv, modes), t->csv.cells[modes].length);
+    return mode == ASSAY_MODE_TRAIN ? 0 : mode;
+}
+
 static int read_rows(metrics_log *log, metrics_table *t, size_t steps, const column *columns, assay_error *err)
 {
+    const size_t modes = mode_column(t);
     int64_t step = 0;
     int status = ASSAY_OK;
     while (status == ASSAY_OK && (status = metrics_table_next(t, steps, log, &step, err)) == 1) {
+        const int mode = mode_of_row(t, modes);
         status = ASSAY_OK;
         for (size_t i = 0; i < t->columns && status == ASSAY_OK; i++) {
             double value = 0;
+            const bool own = mode && metrics_mode_of(columns[i].tag, columns[i].length) != ASSAY_MODE_TRAIN;
             if (i == steps || columns[i].role == FOREIGN || t->csv.cells[i].length == 0)
                 continue;
             if (columns[i].role == OTHER)
                 metrics_add(log, METRICS_OTHER_COLUMNS);
             else if (metrics_table_number(t, i, log, &value))
-                status = metrics_put(log, columns[i].tag, columns[i].length, 0, step, value);
+                status = metrics_put(log, columns[i].tag, columns[i].length, own ? 0 : mode, step, value);
         }
     }
     return status;

@@ -15,11 +15,12 @@ enum { WORDS_MOST = 6, BARE_WORDS_MOST = 2 }; /* of a name; of one without a col
 
 typedef struct scan {
     metrics_pairs *out;
-    const char *p, *end;
+    const char *line, *p, *end;
     const char *name[WORDS_MOST]; /* where its last words begin */
     const char *name_end;
     unsigned words;
     bool set; /* a colon came behind the name */
+    int mode; /* of what follows, as words said that no number followed; 0: nothing was said */
     unsigned brackets;
 } scan;
 
@@ -33,10 +34,49 @@ static bool is_quote(char c)
     return c == '\'' || c == '"';
 }
 
-static void drop_name(scan *s)
+typedef struct leading {
+    int mode;
+    bool others;
+} leading;
+
+/* Of the words of a part of a line, those that say of what it is: "valid on 'valid' subset", "Test set", "Train". */
+static void note_leading(void *context, const char *word, size_t length)
+{
+    static const char *const fillers[] = {"set",     "on",      "subset",  "split", "data", "dataset", "result",
+                                          "results", "metrics", "summary", "phase", "mode", "the"},
+                             *const trains[] = {"train", "training"},
+                             *const evals[] = {"validate", "validating", "evaluating"}, *const tests[] = {"testing"};
+    leading *l = context;
+#define AMONG(words) metrics_is_among(words, sizeof words / sizeof *words, word, length)
+    if (metrics_is_eval_word(word, length) || AMONG(evals))
+        l->mode = ASSAY_MODE_EVAL;
+    else if (metrics_is_predict_word(word, length) || AMONG(tests))
+        l->mode = l->mode ? l->mode : ASSAY_MODE_PREDICT;
+    else if (AMONG(trains))
+        l->mode = l->mode ? l->mode : ASSAY_MODE_TRAIN;
+    else
+        l->others = l->others || !AMONG(fillers);
+#undef AMONG
+}
+
+static void forget_name(scan *s)
 {
     s->words = 0;
     s->set = false;
+}
+
+/* Drops words that no number followed. They may say of what the numbers are that follow. */
+static void drop_name(scan *s)
+{
+    static const char *const environments[] = {"dev"}; /* alone it is the machine's, and no set of data */
+    leading l = {0};
+    if (s->words > 0) {
+        const size_t length = (size_t)(s->name_end - s->name[0]);
+        metrics_words(s->name[0], length, note_leading, &l);
+        if (l.mode && !l.others && !metrics_is_among(environments, 1, s->name[0], length))
+            s->mode = l.mode;
+    }
+    forget_name(s);
 }
 
 static bool is_word(const char *from, const char *to, const char *const *words, size_t count)
@@ -99,7 +139,8 @@ static bool is_mode_word(const char *word, size_t length)
 
 static bool is_which_word(const char *word, size_t length)
 {
-    static const char *const words[] = {"global", "current", "optimizer", "num", "number", "no", "at", "completed"};
+    static const char *const words[] = {"global", "current",   "optimizer", "num", "number", "no",
+                                        "at",     "completed", "id",        "idx", "index"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
@@ -198,7 +239,8 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool sha
                          .of = of,
                          .set = s->set,
                          .bracketed = bracketed,
-                         .share = share};
+                         .share = share,
+                         .mode = s->mode};
     if (pair.length > 0 || of >= 0) {
         if (s->out->count < METRICS_PAIRS_MOST)
             complete(s, &pair);
@@ -208,7 +250,7 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool sha
     } else if (s->words == 0) {
         note_number(s->out, &pair);
     }
-    drop_name(s);
+    forget_name(s);
 }
 
 /* ---- numbers ---- */
@@ -321,6 +363,42 @@ static bool is_before_time(const char *p, const char *end)
     return end - p > 2 && assay_is_digit(p[0]) && assay_is_digit(p[1]) && p[2] == ':';
 }
 
+/* "5.4 --> 2.4": does an arrow come next? Then the number before it was the figure until now. */
+static bool is_before_arrow(const char *p, const char *end)
+{
+    p = skip_blanks(p, end);
+    const char *head = p;
+    while (head < end && (*head == '-' || *head == '='))
+        head++;
+    return head > p && head < end && *head == '>';
+}
+
+/* "3epoch:train:1-50batch": a number right before what it counts, of a range the number it goes to. False: there is none. */
+static bool take_counted(scan *s)
+{
+    static const char *const counted[] = {"epoch", "batch", "iter", "step"};
+    const char *from = s->p, *p = from;
+    double value = 0;
+    while (p < s->end && (assay_is_digit(*p) || (*p == '-' && p > from && from == s->p))) {
+        from = *p == '-' ? p + 1 : from;
+        p++;
+    }
+    const char *name = p;
+    while (p < s->end && isalpha((unsigned char)*p))
+        p++;
+    if ((s->words > 0 && !s->set) || name == from || p == s->end || *p != ':' ||
+        !is_word(name, p, counted, sizeof counted / sizeof *counted) || !take_double(from, name, &value))
+        return false;
+    drop_name(s);
+    s->name[0] = name;
+    s->name_end = p;
+    s->words = 1;
+    s->set = true;
+    add_pair(s, value, -1, false, false);
+    s->p = p + 1;
+    return true;
+}
+
 /* A number at the place, which is taken or passed over. False: there is none. */
 static bool take_number(scan *s)
 {
@@ -328,22 +406,28 @@ static bool take_number(scan *s)
     double value = 0;
     if (!behind)
         return false;
+    if (take_counted(s))
+        return true;
     bool is = take_double(at, behind, &value);
     /* "3. lr 0.1", "3: loss 2.1": a list's, or a rank's */
     const bool listed =
         s->words == 0 && (behind[-1] == '.' || (end - behind > 1 && *behind == ':' && behind[1] == ' '));
     const int64_t of = take_of(&behind, end);
     const bool share = behind < end && *behind == '%';
+    const size_t before = s->out->count;
+    const bool round = s->words == 0 && of >= 0 && at > s->line && at[-1] == '(' && behind < end && *behind == ')';
     if (!is || !skip_unit(&behind, end)) {
         while (behind < end && *behind != ' ' && !is_border(*behind) && !is_quote(*behind))
             behind++;
         is = false;
     }
     s->p = behind;
-    if (is && !listed && !(s->words == 0 && is_before_time(behind, end)))
+    if (is && !listed && !(s->words == 0 && is_before_time(behind, end)) && !is_before_arrow(behind, end))
         add_pair(s, value, of, false, share);
     else
         drop_name(s);
+    if (round && s->out->count > before)
+        s->out->list[before].round = true;
     return true;
 }
 
@@ -376,6 +460,17 @@ static bool is_letter_of_others(unsigned char byte)
     return byte >= 0xc3 && byte != 0xe2;
 }
 
+/* What Python prints around a number: "tensor(0.5, device='cuda:0')", "np.float64(0.5)". Its length; 0: it is none. */
+static size_t wrapper(const char *from, const char *to)
+{
+    static const char *const names[] = {"tensor(",      "np.float64(", "np.float32(", "np.float16(",
+                                        "DeviceArray(", "array(",      "Array("};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((size_t)(to - from) > strlen(names[i]) && memcmp(from, names[i], strlen(names[i])) == 0)
+            return strlen(names[i]);
+    return 0;
+}
+
 static void take_word(scan *s)
 {
     static const char *const none[] = {"INFO", "DEBUG", "WARNING", "ERROR", "None", "null", "n/a"};
@@ -386,15 +481,27 @@ static void take_word(scan *s)
         letters = letters || isalnum((unsigned char)*s->p) || is_letter_of_others((unsigned char)*s->p);
         s->p++;
     }
-    if (s->set && s->p - from > 7 && memcmp(from, "tensor(", 7) == 0) {
-        s->p = from + 7;
+    const size_t wrapped = s->words > 0 ? wrapper(from, s->p) : 0;
+    if (wrapped > 0) {
+        s->p = from + wrapped;
+        if (take_number(s) && s->p < s->end && *s->p == ',') { /* "device='cuda:0', ...)" */
+            const char *close = memchr(s->p, ')', (size_t)(s->end - s->p));
+            s->p = close ? close + 1 : s->end;
+        }
         return;
     }
     while (from < s->p && *from == '/') /* "epoch=0/step=1" */
         from++;
     const bool named = s->words > 0 && (s->set || metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0])));
-    if (named && metrics_number(from, (size_t)(s->p - from), &value) && !isfinite(value))
+    const char *to = s->p;
+    while (to > from && to[-1] == ')')
+        to--;
+    if (named && metrics_number(from, (size_t)(to - from), &value) && !isfinite(value) &&
+        !is_before_arrow(s->p, s->end))
         add_pair(s, value, -1, false, false);
+    else if (s->set &&
+             is_word(from, s->p, none, sizeof none / sizeof *none)) /* "val: n/a" says nothing of what follows */
+        forget_name(s);
     else if (!letters || is_word(from, s->p, none, sizeof none / sizeof *none))
         drop_name(s);
     else if (is_copula(s, from, s->p))
@@ -434,7 +541,7 @@ void metrics_pairs_clear(metrics_pairs *pairs)
 
 void metrics_pairs_take(metrics_pairs *pairs, const char *line, size_t length)
 {
-    scan s = {.out = pairs, .p = line, .end = line + length};
+    scan s = {.out = pairs, .line = line, .p = line, .end = line + length};
     metrics_pairs_clear(pairs);
     while (s.p < s.end)
         take_next(&s);

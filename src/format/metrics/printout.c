@@ -6,14 +6,17 @@
  * step, an iteration, a step, a batch of an epoch ("[50/1251]"), an epoch. A number in front of the others ("[10]
  * train-rmse:0.5") is one where no line has another step, and where it rises in the file. Where a step falls and the epoch rises,
  * steps are counted anew in each epoch: counting goes on from the last. A line of validation without a step of its own
- * stands at the last step of training; rows of a printed dictionary without one are counted. A line that has neither a
- * step nor a figure that trainings have is unknown. */
+ * stands at the last step of training; rows of a printed dictionary without one are counted. Where an epoch is all that
+ * lines say, and several of an epoch have the same figure, these are counted, and so are losses in a file that has no
+ * steps at all. A line that has neither a step nor a figure that trainings have is unknown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/fault.h"
+#include "base/hash.h"
+#include "base/path.h"
 #include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
 #include "format/metrics/printed.h"
@@ -23,13 +26,27 @@ enum {
     ROWS_LOOKED_AT = 100, /* of a file of JSON objects: others have data in them */
     NUMBERED_ENOUGH = 64, /* lines whose numbers in front never fall: those are their steps, and no ranks */
     NUMBERED_LEAST = 3,   /* of a file that ends sooner */
-    FALLS_MOST = 3        /* of steps in ROWS_LOOKED_AT: a training goes on from a checkpoint now and then */
+    FALLS_MOST = 3,       /* of steps in ROWS_LOOKED_AT: a training goes on from a checkpoint now and then */
+    AGAIN_LEAST = 3,      /* lines of an epoch with the same figure: they are several of it, and no line said twice */
+    ONCE_LEAST = 3,       /* epochs that have one line each: all have */
+    ORDERED_LEAST = 8     /* lines with the same loss, of a file without steps */
 };
 
 typedef enum step_kind { UPDATES, GLOBAL_STEP, ITERATION, STEP, NUMBERED, BATCH, EPOCH, STEP_KINDS } step_kind;
 
-/* What proves a file to be a log. */
-typedef enum proof { NO_PROOF, BY_STEP, BY_NUMBER } proof;
+/* What proves a file to be a log, and how its lines are numbered. */
+typedef struct proof {
+    enum { NO_PROOF, BY_STEP, BY_NUMBER, BY_ORDER } by;
+    uint64_t counted; /* the figure whose lines are counted; 0: lines have steps */
+    bool epochs;      /* of objects: the epoch is the step */
+} proof;
+
+/* A figure that comes again and again, as long as a proof is looked for. */
+typedef struct recurring {
+    uint64_t figure; /* hash of its name */
+    double value;    /* that it had last */
+    unsigned times, values;
+} recurring;
 
 typedef struct reader {
     metrics_log *log;
@@ -44,8 +61,21 @@ typedef struct reader {
         int64_t last;
         int64_t first;
         unsigned lines, rises;
-        bool falls, modes;  /* a figure said of what it is: "train-rmse" */
-    } in_front;             /* while a proof is looked for */
+        bool falls, modes; /* a figure said of what it is: "train-rmse" */
+    } in_front;            /* while a proof is looked for */
+    struct {               /* likewise: lines whose step is the epoch alone, and losses without any */
+        recurring in_epoch, without;
+        int64_t epoch;
+        unsigned once;        /* epochs that were over after one line */
+        bool again, any_step; /* a line had a step that is no epoch */
+    } alone;
+    struct {             /* likewise: epochs of objects without another step */
+        int64_t last[2]; /* of rows of training, and of the others */
+        unsigned rows[2];
+        bool broken; /* one is not whole, or does not rise */
+    } rows_of;
+    uint64_t counted;       /* the figure whose lines are counted, a hash; 0: none is */
+    bool epochs;            /* of objects the epoch is the step */
     unsigned falls;         /* of steps, with no new epoch: as where each episode of a game begins anew */
     step_kind kind;         /* of the last line that had a step */
     unsigned of_losses;     /* of a file of JSON objects: a bit for each kind of step that rows with a loss have */
@@ -53,6 +83,7 @@ typedef struct reader {
     int64_t said;           /* the epoch, as the last line said that has no other step; NOT_KNOWN: none did */
     bool finer;             /* a line with a step within the epoch came since */
     int64_t offset;         /* of the epochs before, where each counts anew */
+    int64_t gap;            /* between the last two steps of the epoch */
     int64_t last;           /* step of training */
     int64_t rows;           /* of printed dictionaries */
     int aside;              /* mode of the last line, where it was not one of training; else 0 */
@@ -90,10 +121,10 @@ static bool has_word(const char *name, size_t length, const char *const *words, 
 /* Is it a figure that trainings print, and hardly anything else does? */
 static bool is_figure(const metrics_pair *pair)
 {
-    static const char *const words[] = {"lr",   "acc",    "accuracy", "top1", "top5",  "ppl",  "perplexity", "gnorm",
-                                        "norm", "acc@1",  "acc@5",    "f1",   "auc",   "map",  "miou",       "bleu",
-                                        "wer",  "reward", "mse",      "mae",  "rmse",  "psnr", "ssim",       "return",
-                                        "l1",   "l2",     "logloss",  "mape", "rmsle", "ndcg", "learn"};
+    static const char *const words[] = {
+        "lr",  "acc", "accuracy", "top1", "top5",  "ppl",    "perplexity", "gnorm", "norm", "acc@1", "acc@5", "f1",
+        "auc", "map", "miou",     "bleu", "wer",   "reward", "mse",        "mae",   "rmse", "psnr",  "ssim",  "return",
+        "l1",  "l2",  "logloss",  "mape", "rmsle", "ndcg",   "learn",      "xent",  "nll",  "cer",   "dice",  "auroc"};
     return metrics_is_loss(pair->name, pair->length) ||
            has_word(pair->name, pair->length, words, sizeof words / sizeof *words) ||
            (pair->length >= 13 && strncasecmp(pair->name, "learning", 8) == 0 &&
@@ -134,7 +165,7 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
     if (!metrics_step_of(pair->value, value) || *value < 0)
         return STEP_KINDS;
     if (pair->length == 0)
-        return pair->of > 0 ? BATCH : STEP_KINDS;
+        return pair->of > 0 && !pair->round ? BATCH : STEP_KINDS;
     if (metrics_is_among(timesteps, sizeof timesteps / sizeof *timesteps, pair->name + path, pair->length - path))
         return GLOBAL_STEP;
     if (in_section) { /* "time/iterations" */
@@ -178,6 +209,7 @@ static void note_mode(said *s, const metrics_pair *pair)
 static said look_at(const metrics_pairs *pairs, bool numbered)
 {
     said s = {.eval = pairs->mode == ASSAY_MODE_EVAL, .predict = pairs->mode == ASSAY_MODE_PREDICT};
+    size_t tags = 0, evals = 0, predicts = 0; /* of pairs that are no steps: what was said before them */
     if (numbered && pairs->numbered.value >= 0) {
         s.step[NUMBERED] = &pairs->numbered;
         s.value[NUMBERED] = (int64_t)pairs->numbered.value;
@@ -191,8 +223,8 @@ static said look_at(const metrics_pairs *pairs, bool numbered)
             metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
             s.step[EPOCH] = pair - 1;
         s.epoch = s.epoch || is_epoch(pair);
-        if (kind != STEP_KINDS && !s.step[kind]) {
-            s.step[kind] = pair;
+        if (kind != STEP_KINDS && (!s.step[kind] || (s.step[kind]->length == 0 && pair->length > 0))) {
+            s.step[kind] = pair; /* one with a name rather than a bar's */
             s.value[kind] = value;
         }
         if (kind != STEP_KINDS && pair->length > 0)
@@ -200,13 +232,24 @@ static said look_at(const metrics_pairs *pairs, bool numbered)
         s.figure = s.figure || is_figure(pair);
         s.loss = s.loss || metrics_is_loss(pair->name, pair->length);
         s.closing = s.closing || (pair->length == 13 && memcmp(pair->name, "train_runtime", 13) == 0);
+        if (kind == STEP_KINDS && !is_no_tag(pair)) {
+            evals += pair->mode == ASSAY_MODE_EVAL;
+            predicts += pair->mode == ASSAY_MODE_PREDICT;
+            tags++;
+        }
     }
+    s.eval = s.eval || (evals > 0 && evals + predicts == tags);
+    s.predict = s.predict || (predicts > 0 && predicts == tags);
+    /* "(epoch: 1, iters: 100, time: 0.3) G_A: 0.4": an iteration of an epoch is one of a training */
+    const step_kind finer = s.step[ITERATION] ? ITERATION : STEP;
+    s.figure = s.figure || (tags > 1 && !pairs->object && s.step[EPOCH] && s.step[EPOCH]->set && s.step[finer] &&
+                            s.step[finer]->set);
     if (s.step[EPOCH] && pairs->list[0].length > 0 && s.step[EPOCH] == &pairs->list[0])
         note_mode(&s, s.step[EPOCH]);
     return s;
 }
 
-/* The pair that numbers a line, STEP_KINDS: none does. */
+/* The pair that numbers a line, STEP_KINDS: none does. Of an object the epoch is but a figure. */
 static step_kind numbered_by(const said *s, bool object)
 {
     for (int kind = 0; kind < STEP_KINDS; kind++) {
@@ -220,12 +263,19 @@ static step_kind numbered_by(const said *s, bool object)
     return STEP_KINDS;
 }
 
+/* As numbered_by(), where the file's proof said what epochs are. */
+static step_kind numbered(const reader *r, const said *s)
+{
+    return numbered_by(s, r->pairs.object && !r->epochs);
+}
+
 /* Rows of a validation have that name in front of each. */
 static bool is_row_of_validation(const metrics_pairs *pairs)
 {
     bool eval = false, train = false;
     for (size_t i = 0; i < pairs->count; i++) {
-        const int mode = metrics_mode_of(pairs->list[i].name, pairs->list[i].length);
+        const int own = metrics_mode_of(pairs->list[i].name, pairs->list[i].length);
+        const int mode = own == ASSAY_MODE_TRAIN && pairs->list[i].mode ? pairs->list[i].mode : own;
         eval = eval || mode != ASSAY_MODE_TRAIN;
         train = train || (mode == ASSAY_MODE_TRAIN && metrics_is_loss(pairs->list[i].name, pairs->list[i].length));
     }
@@ -253,11 +303,12 @@ static int64_t count_on(reader *r, step_kind kind, const said *s)
     const bool counted = r->epoch != NOT_KNOWN || (!s->step[EPOCH] && r->kind != EPOCH);
     const bool anew = epoch > r->epoch && counted && raw <= r->raw && r->raw != NOT_KNOWN;
     if (anew && r->offset < METRICS_STEP_END) /* what lies beyond is no step, however many epochs are told */
-        r->offset += r->of > 0 ? r->of : r->raw;
-    else if (epoch < r->epoch && epoch != NOT_KNOWN) /* it began again */
+        r->offset += r->of > 0 ? r->of : raw == 0 ? r->raw + r->gap : r->raw; /* from 0 on: one behind the last */
+    else if (epoch < r->epoch && epoch != NOT_KNOWN)                          /* it began again */
         r->offset = 0;
     r->kind = kind;
     r->finer = kind != EPOCH;
+    r->gap = anew ? 0 : raw > r->raw && r->raw != NOT_KNOWN ? raw - r->raw : r->gap;
     r->raw = raw;
     r->of = kind == BATCH || kind == STEP || kind == ITERATION ? s->step[kind]->of : NOT_KNOWN;
     if (epoch != NOT_KNOWN)
@@ -280,16 +331,42 @@ static bool ends_epoch(const reader *r, const said *s)
     return r->by_epoch && s->step[BATCH] && s->step[BATCH]->length == 0 && !s->step[EPOCH];
 }
 
+/* The first loss of a line, else its first figure; NULL: it has none. */
+static const metrics_pair *first_figure(const metrics_pairs *pairs)
+{
+    const metrics_pair *first = NULL;
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (metrics_is_loss(pairs->list[i].name, pairs->list[i].length))
+            return &pairs->list[i];
+        first = !first && is_figure(&pairs->list[i]) ? &pairs->list[i] : first;
+    }
+    return first;
+}
+
+static uint64_t figure_of(const metrics_pairs *pairs)
+{
+    const metrics_pair *first = first_figure(pairs);
+    return first ? assay_hash_bytes(first->name, first->length) | 1 : 0;
+}
+
+/* Is the line one of those that are counted? */
+static bool counts(const reader *r)
+{
+    return figure_of(&r->pairs) == r->counted;
+}
+
 /* The step that the line's values belong to; NOT_KNOWN: to none. */
 static int64_t step_of(reader *r, const said *s, bool aside)
 {
-    const step_kind kind = numbered_by(s, r->pairs.object);
+    const step_kind kind = numbered(r, s);
     if (ends_epoch(r, s))
         return s->value[BATCH] == s->step[BATCH]->of ? r->last : NOT_KNOWN;
     const int64_t last = r->proven || r->header ? r->last : NOT_KNOWN;
     if (aside && (kind == STEP_KINDS || kind == BATCH || (kind == EPOCH && r->epoch != NOT_KNOWN)))
         return last;
-    if (kind == EPOCH && is_beside_steps(r, s->value[EPOCH]))
+    if (r->counted && !aside && (kind == EPOCH || kind == STEP_KINDS))
+        return counts(r) ? (metrics_add(r->log, METRICS_STEPS_BY_ORDER), r->last = ++r->rows) : r->last;
+    if (kind == EPOCH && !r->pairs.object && is_beside_steps(r, s->value[EPOCH]))
         return last;
     if (kind != STEP_KINDS && aside) {
         const int64_t own = s->value[kind] + r->offset;
@@ -306,20 +383,22 @@ static int64_t step_of(reader *r, const said *s, bool aside)
 
 static int put_pairs(reader *r, const said *s, int64_t step, int mode)
 {
-    const step_kind kind = numbered_by(s, r->pairs.object);
+    const step_kind kind = numbered(r, s);
     int status = ASSAY_OK;
     for (size_t i = 0; i < r->pairs.count && status == ASSAY_OK; i++) {
         const metrics_pair *pair = &r->pairs.list[i];
-        if (is_no_tag(pair) || (kind != STEP_KINDS && pair == s->step[kind]) ||
+        const bool counted = r->counted && kind == EPOCH; /* then the epoch is a figure, and no step */
+        if (is_no_tag(pair) || (kind != STEP_KINDS && !counted && pair == s->step[kind]) ||
             (pair == s->step[BATCH] && pair->of >= 0))
             continue;
         int64_t same = 0;
-        if (kind != STEP_KINDS && kind_of_step(pair, &same) == kind && same == s->value[kind])
+        if (kind != STEP_KINDS && !counted && kind_of_step(pair, &same) == kind && same == s->value[kind])
             continue; /* "step=7 ... step=7" */
         const bool own = mode != ASSAY_MODE_GLOBAL && metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN;
         const bool epoch = pair == s->step[EPOCH];
-        status = metrics_put(r->log, epoch ? "epoch" : pair->name, epoch ? 5 : pair->length, own && !epoch ? 0 : mode,
-                             step, pair->value);
+        const int of_part = mode == 0 && pair->mode != ASSAY_MODE_TRAIN ? pair->mode : mode;
+        status = metrics_put(r->log, epoch ? "epoch" : pair->name, epoch ? 5 : pair->length,
+                             own && !epoch ? 0 : of_part, step, pair->value);
     }
     for (uint64_t i = 0; i < r->pairs.left; i++)
         metrics_add(r->log, METRICS_OTHER_VALUES);
@@ -394,6 +473,61 @@ static void note_number(reader *r, const said *s)
         r->in_front.modes = r->in_front.modes || names_mode(&r->pairs.list[i]);
 }
 
+/* Notes that a figure came; true: once more, with other values. */
+static bool recurs(recurring *of, const metrics_pairs *pairs)
+{
+    const metrics_pair *first = first_figure(pairs);
+    const uint64_t figure = figure_of(pairs);
+    if (of->figure != figure)
+        *of = (recurring){.figure = figure};
+    of->values += of->times == 0 || first->value != of->value;
+    of->value = first->value;
+    return ++of->times > 1 && of->values > 1;
+}
+
+/* Is the line one of a list: "1. lr=0.1 loss=2.5", "0: final loss = 2", "[3] ..."? */
+static bool is_item(const char *line, size_t length)
+{
+    size_t i = 0;
+    while (i < length && (line[i] == ' ' || line[i] == '[' || line[i] == '('))
+        i++;
+    const size_t first = i;
+    while (i < length && assay_is_digit(line[i]))
+        i++;
+    return i > first && i < length && strchr(".:)]", line[i]) && (i + 1 == length || line[i + 1] == ' ');
+}
+
+/* Notes lines of training whose step is the epoch alone, or that have a loss and no step, while a proof is looked for. */
+static void note_alone(reader *r, const said *s, step_kind kind, bool aside, bool item)
+{
+    const metrics_pair *first = first_figure(&r->pairs);
+    r->alone.any_step = r->alone.any_step || (kind != STEP_KINDS && kind != EPOCH);
+    if (!first || aside || r->pairs.object)
+        return;
+    if (kind == EPOCH && s->value[EPOCH] != r->alone.epoch) {
+        r->alone.once += r->alone.in_epoch.times == 1;
+        r->alone.in_epoch = (recurring){0};
+        r->alone.epoch = s->value[EPOCH];
+    }
+    if (kind == EPOCH && !r->alone.again)
+        r->alone.again = recurs(&r->alone.in_epoch, &r->pairs) && r->alone.in_epoch.times >= AGAIN_LEAST;
+    if (kind == STEP_KINDS && s->loss && first->set && !item && r->alone.without.times < ORDERED_LEAST)
+        recurs(&r->alone.without, &r->pairs);
+}
+
+/* Notes the epoch of an object that has no other step, likewise. */
+static void note_epoch_of_object(reader *r, const said *s, bool aside)
+{
+    if (!r->pairs.object || !s->loss || !s->epoch || numbered_by(s, true) != STEP_KINDS)
+        return;
+    int64_t *last = &r->rows_of.last[aside];
+    if (s->step[EPOCH] && (r->rows_of.rows[aside] == 0 || s->value[EPOCH] > *last))
+        *last = s->value[EPOCH];
+    else
+        r->rows_of.broken = true;
+    r->rows_of.rows[aside]++;
+}
+
 /* Are the numbers in front steps? Few may be ranks, places of a list or settings, one after the other: then they lie far
  * apart, or the figures are called as those of a training and its validation are. */
 static bool is_numbered(const reader *r, unsigned lines)
@@ -436,9 +570,12 @@ static int take_part(reader *r, const char *line, size_t length)
         return take_box(r);
     const bool code = !r->json && is_code(line, length);
     bool known = false;
-    if (!take_pairs(r, line, length, code, &known) || (r->json && r->pairs.data))
+    if (!take_pairs(r, line, length, code, &known))
         return 1;
     said s = look_at(&r->pairs, r->numbered);
+    if (r->json && r->pairs.data &&
+        !(s.loss && numbered_by(&s, true) != STEP_KINDS)) /* a sample; what a step has beside its loss is none */
+        return 1;
     if (code && !(s.loss && numbered_by(&s, false) <= STEP))
         return 1;
     s.figure = s.figure || known;
@@ -446,6 +583,8 @@ static int take_part(reader *r, const char *line, size_t length)
     const bool header = r->header;
     const bool validation = (r->pairs.object && is_row_of_validation(&r->pairs)) || lacks_finer_step(r, &s);
     const bool aside = s.eval || s.predict || validation || s.closing;
+    note_alone(r, &s, numbered_by(&s, r->pairs.object), aside, is_item(line, length));
+    note_epoch_of_object(r, &s, aside);
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
         const step_kind kind = r->pairs.object || aside ? STEP_KINDS : numbered_by(&s, false);
@@ -461,10 +600,10 @@ static int take_part(reader *r, const char *line, size_t length)
     }
     r->header = header;
     const int64_t step = step_of(r, &s, aside);
-    const step_kind kind = numbered_by(&s, r->pairs.object);
+    const step_kind kind = numbered(r, &s);
     if (step == NOT_KNOWN)
         return 1;
-    if (aside || (kind != STEP_KINDS && !ends_epoch(r, &s)))
+    if (aside || (kind != STEP_KINDS && !ends_epoch(r, &s)) || (r->counted && counts(r)))
         r->aside = s.closing              ? ASSAY_MODE_GLOBAL
                    : s.eval || validation ? ASSAY_MODE_EVAL
                    : s.predict            ? ASSAY_MODE_PREDICT
@@ -525,7 +664,7 @@ static reader *reader_new(metrics_log *log, const char *path)
     if (!r)
         return NULL;
     r->log = log;
-    r->raw = r->of = r->epoch = r->said = r->last = NOT_KNOWN;
+    r->raw = r->of = r->epoch = r->said = r->last = r->alone.epoch = NOT_KNOWN;
     r->kind = STEP_KINDS;
     r->json = metrics_is_row_name(metrics_base(path)) ||
               (!metrics_is_printed_name(path) && begins_with_json(log->store, path));
@@ -544,17 +683,42 @@ static void reader_free(reader *r)
     free(r);
 }
 
+/* Is it decided what the epochs of lines are that have no other step? */
+static bool is_decided(const reader *r)
+{
+    const bool lines =
+        r->alone.in_epoch.times == 0 || r->alone.again || r->alone.once >= ONCE_LEAST || r->alone.any_step;
+    const unsigned rows = r->rows_of.rows[0] + r->rows_of.rows[1];
+    return lines && (rows == 0 || r->rows_of.broken || rows >= ROWS_LOOKED_AT);
+}
+
 /* Goes on until the first line that proves the file, or that none will. */
 static int take_proof(void *context, const char *line, size_t length)
 {
     reader *r = context;
     const int taken = take(context, line, length);
     const bool enough = r->json && r->log->counts[METRICS_LINES] >= ROWS_LOOKED_AT;
-    return (r->proven && !r->json) || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH : taken;
+    return (r->proven && !r->json && is_decided(r)) || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH
+                                                                                                 : taken;
 }
 
-/* What proves the file, or a status. */
-static int prove(assay_store *store, const char *path, assay_error *err)
+static proof proof_of(const reader *r)
+{
+    const bool rising = !r->rows_of.broken && (r->rows_of.rows[0] > 1 || r->rows_of.rows[1] > 1);
+    proof p = {.by = NO_PROOF, .epochs = rising};
+    if ((r->proven || (r->json && rising)) && (!r->json || r->falls <= FALLS_MOST))
+        p.by = BY_STEP;
+    else if (is_numbered(r, NUMBERED_LEAST))
+        p.by = BY_NUMBER;
+    else if (!r->json && !r->alone.any_step && r->alone.without.times >= ORDERED_LEAST && r->alone.without.values > 1)
+        p = (proof){.by = BY_ORDER, .counted = r->alone.without.figure};
+    if (p.by == BY_STEP && r->alone.again && !r->alone.any_step)
+        p.counted = r->alone.in_epoch.figure;
+    return p;
+}
+
+/* What proves the file. 0 or a status. */
+static int prove(assay_store *store, const char *path, proof *out, assay_error *err)
 {
     assay_problems problems;
     metrics_log log;
@@ -563,19 +727,18 @@ static int prove(assay_store *store, const char *path, assay_error *err)
     reader *r = status == ASSAY_OK ? reader_new(&log, path) : NULL;
     status = r ? metrics_read_lines(&log, path, take_proof, r, err) : ASSAY_ENOMEM;
     if (status >= 0)
-        status = r->proven && (!r->json || r->falls <= FALLS_MOST) ? BY_STEP
-                 : is_numbered(r, NUMBERED_LEAST)                  ? BY_NUMBER
-                                                                   : NO_PROOF;
+        *out = proof_of(r);
     reader_free(r);
     metrics_log_release(&log);
     assay_problems_release(&problems);
-    return status;
+    return status < 0 ? status : ASSAY_OK;
 }
 
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
 {
-    const int by = prove(store, file->path, err);
-    return by > 0 ? 1 : by;
+    proof found = {.by = NO_PROOF};
+    const int status = prove(store, file->path, &found, err);
+    return status != ASSAY_OK ? status : found.by != NO_PROOF;
 }
 
 static bool named(const char *name)
@@ -611,10 +774,14 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         const char *path = run->files[i]->path;
         reader *r = reader_new(log, path);
         log->part = (uint32_t)i;
-        const int by = r ? prove(log->store, path, err) : ASSAY_ENOMEM;
-        if (by >= 0)
-            r->numbered = by == BY_NUMBER;
-        status = by < 0 ? by : metrics_read_lines(log, path, take, r, err);
+        proof found = {.by = NO_PROOF};
+        status = r ? prove(log->store, path, &found, err) : ASSAY_ENOMEM;
+        if (status == ASSAY_OK) {
+            r->numbered = found.by == BY_NUMBER;
+            r->counted = found.counted;
+            r->epochs = found.epochs;
+            status = metrics_read_lines(log, path, take, r, err);
+        }
         if (status == ASSAY_OK && r->boxed.pairs.count > 0) /* the file ends before the border does, or is cut there */
             status = take_box(r);
         reader_free(r);
