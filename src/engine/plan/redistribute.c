@@ -4,7 +4,8 @@
  *   1. each rank packs the parts of its share that belong to others; parts of a compared trial go where the same step
  * of the comparing trial is. Most parts stay where they are
  *   2. after one exchange each rank has the parts of its chunks
- *   3. for rules that look back, each rank in turn passes on what later ranks may refer to (assay_shard_tail) */
+ *   3. for rules that look back, each rank in turn passes on what later ranks may refer to (assay_shard_tail), of all
+ * trials at once */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>
@@ -200,17 +201,6 @@ static int64_t window_start(const assay_plan *plan, const assay_trial *info, uin
     return info->steps[k].step < since ? info->steps[k].step : since;
 }
 
-/* Puts the parts that came from the ranks before in front of the own ones. */
-static int prepend(assay_shard *shard, const assay_buf *before, assay_error *err)
-{
-    size_t own = shard->count;
-    assay_cursor in = assay_cursor_over(before->data, before->size);
-    int status = before->size > 0 ? assay_shard_unpack(&in, shard, err) : ASSAY_OK;
-    if (status == ASSAY_OK)
-        assay_shard_turn(shard, own);
-    return status;
-}
-
 /* Packs what steps from a position on may refer to and lies before them. */
 static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, uint64_t position,
                      assay_buf *out)
@@ -229,22 +219,32 @@ static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-/* Rank after rank: receive, put in front, pass on the tail. A rank that fails passes on nothing, and the failure is
- * agreed behind. */
-static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *source, uint32_t number, assay_error *err)
+static bool passes_on(const assay_plan *plan, uint32_t source)
+{
+    return plan->sources[source].looks_back && !plan->by_tensor;
+}
+
+/* Rank after rank: receive, put in front of the own parts, pass on the tails of all sources in one message, since each
+ * one waits for the ranks before. A rank that fails passes on nothing, and the failure is agreed behind. */
+static int pass_on(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
     int rank = assay_comm_rank(comm), last = assay_comm_size(comm) - 1, status = ASSAY_OK, rc;
     assay_buf before = ASSAY_BUF(SIZE_MAX), after = ASSAY_BUF(SIZE_MAX);
     if (rank > 0) {
         status = assay_comm_receive(comm, rank - 1, &before);
-        rc = status == ASSAY_OK ? prepend(&source->shard, &before, err) : status;
-        status = assay_buf_status(&before) == ASSAY_OK ? rc : assay_buf_status(&before);
+        ASSAY_THEN(status, assay_buf_status(&before));
+        ASSAY_THEN(status, unpack_in_order(plan, sources, &before, before.size, err));
+    }
+    for (uint32_t s = 0; rank < last && status == ASSAY_OK && s < plan->source_count; s++) {
+        if (!passes_on(plan, s))
+            continue;
+        assay_put_u32(&after, s);
+        /* What they do not have lies before the step that the next rank begins with, which is this rank's as well
+         * when they share it. */
+        status =
+            pack_tail(plan, &sources->list[s], s, first_position(plan, sources->list[s].info, s, rank + 1), &after);
     }
     if (rank < last) {
-        if (status == ASSAY_OK)
-            /* What they do not have lies before the step that the next rank begins with, which is this rank's as well
-             * when they share it. */
-            status = pack_tail(plan, source, number, first_position(plan, source->info, number, rank + 1), &after);
         if (status != ASSAY_OK)
             assay_buf_clear(&after);
         rc = assay_comm_send(comm, rank + 1, &after);
@@ -258,11 +258,11 @@ static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *sourc
 int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
     bool stays = assay_comm_size(comm) == 1 && plan->pair_count == 0; /* everything is where it belongs */
+    bool any = false;
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        any = any || passes_on(plan, s);
     int status = stays ? ASSAY_OK : exchange_shards(comm, plan, sources, err);
-    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
-        if (plan->sources[s].looks_back && !plan->by_tensor)
-            status = pass_on(comm, plan, &sources->list[s], s, err);
-    return status;
+    return status == ASSAY_OK && any ? pass_on(comm, plan, sources, err) : status;
 }
 
 /* ---- steps that move to another rank ---- */
