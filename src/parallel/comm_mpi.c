@@ -169,6 +169,14 @@ static int meet(assay_comm *c)
     return assay_comm_meet(c, 0) ? ASSAY_OK : ASSAY_EMPI;
 }
 
+/* Reduces values of all ranks in place. A rank that waits sleeps, as in meet(), and no other exchange is needed for it. */
+static int reduce_all(assay_comm *c, void *values, int count, MPI_Datatype type, MPI_Op op)
+{
+    MPI_Request all;
+    int rc = MPI_Iallreduce(MPI_IN_PLACE, values, count, type, op, comm_of(c), &all);
+    return rc == MPI_SUCCESS ? finish_request(&all, 0) : ASSAY_EMPI;
+}
+
 void assay_comm_abort(assay_comm *c, int code)
 {
     MPI_Abort(comm_of(c), code);
@@ -177,8 +185,8 @@ void assay_comm_abort(assay_comm *c, int code)
 
 static int mpi_agree(assay_comm *c, int status, assay_error *err)
 {
-    int mine = status == ASSAY_OK ? INT_MAX : c->rank, first = INT_MAX;
-    if (meet(c) != ASSAY_OK || MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_of(c)) != MPI_SUCCESS)
+    int first = status == ASSAY_OK ? INT_MAX : c->rank;
+    if (reduce_all(c, &first, 1, MPI_INT, MPI_MIN) != ASSAY_OK)
         return assay_fail(err, ASSAY_EMPI, "MPI failed while the ranks agreed");
     if (first == INT_MAX)
         return ASSAY_OK;
@@ -415,16 +423,12 @@ static int mpi_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint
 
 static int mpi_sum(assay_comm *c, uint64_t *values, int count)
 {
-    int status = meet(c);
-    return status == ASSAY_OK ? check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, comm_of(c)))
-                              : status;
+    return reduce_all(c, values, count, MPI_UINT64_T, MPI_SUM);
 }
 
 static int mpi_max(assay_comm *c, uint64_t *values, int count)
 {
-    int status = meet(c);
-    return status == ASSAY_OK ? check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_MAX, comm_of(c)))
-                              : status;
+    return reduce_all(c, values, count, MPI_UINT64_T, MPI_MAX);
 }
 
 static int mpi_pulse(assay_comm *c, uint64_t value)
