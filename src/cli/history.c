@@ -23,8 +23,7 @@
 enum {
     MOST_REPORTS = 10000,
     MOST_BYTES = 1 << 28 /* of a report */,
-    TOGETHER = 32 /* that are asked for at once */,
-    AT_ONCE = 256 /* trials that are run together */
+    TOGETHER = 32 /* that are asked for at once */
 };
 
 typedef struct history_options {
@@ -117,27 +116,26 @@ static bool has_reports(const char *operand)
 
 /* ---- trials ---- */
 
-/* Runs some of the job's trials, and keeps what a history needs of them. Collective. */
-static int add_trials(const cli_context *context, const assay_job *job, size_t from, const assay_engine_options *engine,
-                      assay_report_history *history, size_t *left_out, assay_error *err)
+/* Where trials go. */
+typedef struct taking {
+    assay_report_history *history;
+    size_t *left_out;
+} taking;
+
+/* Keeps what a history needs of some trials. */
+static int take_trials(void *context, assay_outcome *some, assay_error *err)
 {
-    assay_outcome outcome = {0};
-    assay_job part = *job;
-    part.trials += from;
-    part.trial_count = job->trial_count - from < AT_ONCE ? job->trial_count - from : AT_ONCE;
-    part.wants_curves = true;
-    int status = assay_engine_run(context->comm, &part, engine, &outcome, err);
-    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
-        for (size_t i = 0; i < outcome.trial_count && status == ASSAY_OK; i++) {
-            if (outcome.trials[i].status == ASSAY_OK) {
-                *left_out += outcome.trials[i].problems.losses > 0;
-                status = assay_history_add_trial(history, &outcome, i, err);
-            } else {
-                status = leave_out(outcome.trials[i].status, left_out, &outcome.trials[i].error);
-            }
+    const taking *to = context;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < some->trial_count && status == ASSAY_OK; i++) {
+        if (some->trials[i].status == ASSAY_OK) {
+            *to->left_out += some->trials[i].problems.losses > 0;
+            status = assay_history_add_trial(to->history, some, i, err);
+        } else {
+            status = leave_out(some->trials[i].status, to->left_out, &some->trials[i].error);
         }
-    assay_outcome_release(&outcome);
-    return assay_comm_agree(context->comm, status, err);
+    }
+    return status;
 }
 
 static int run_trials(const cli_context *context, run_options *options, assay_report_history *history, size_t *left_out,
@@ -149,9 +147,14 @@ static int run_trials(const cli_context *context, run_options *options, assay_re
     options->job_text = (const char *)cli_built_in_job;
     options->job_size = cli_built_in_job_size;
     int status = run_load_job(context, ASSAY_OK, NULL, options, &text, &job, err);
-    const assay_engine_options engine = run_engine_options(options, &job);
-    for (size_t i = 0; i < job.trial_count && status == ASSAY_OK; i += AT_ONCE)
-        status = add_trials(context, &job, i, &engine, history, left_out, err);
+    taking to = {history, left_out};
+    const assay_outcome_sink sink = {&to, take_trials};
+    assay_engine_options engine = run_engine_options(options, &job);
+    assay_outcome outcome = {0};
+    engine.sink = &sink;
+    job.wants_curves = true;
+    ASSAY_THEN(status, assay_engine_run(context->comm, &job, &engine, &outcome, err));
+    assay_outcome_release(&outcome);
     if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0) {
         assay_history_sort(history);
         status = assay_history_judge(history);

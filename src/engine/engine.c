@@ -552,13 +552,28 @@ static int check_memory(const assay_job *job, size_t memory, assay_error *err)
                       (memory + (1 << 20) - 1) >> 20, job->trial_count, TRIAL_KEEPS >> 10, (kept >> 20) + 1);
 }
 
+/* Gives what came of some trials to the sink, or puts it behind what came of those before. Collective. */
+static int hand_over(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *some,
+                     assay_outcome *out, assay_error *err)
+{
+    int status = ASSAY_OK;
+    some->from = options->from;
+    some->to = options->to;
+    if (assay_comm_rank(comm) == 0)
+        status =
+            options->sink ? options->sink->take(options->sink->context, some, err) : assay_outcome_join(out, job, some);
+    return assay_comm_agree(comm, status, err);
+}
+
 static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err)
 {
-    if (!is_divisible(job, options))
-        return run_trials(comm, job, options, out, err);
+    if (!is_divisible(job, options)) {
+        const int status = run_trials(comm, job, options, out, err);
+        return status == ASSAY_OK && options->sink ? hand_over(comm, job, options, out, NULL, err) : status;
+    }
     *out = (assay_outcome){.job = job};
-    int status = check_memory(job, options->memory, err);
+    int status = options->sink ? ASSAY_OK : check_memory(job, options->memory, err);
     assay_heap_keep(KEPT);
     for (size_t first = 0; first < job->trial_count && status == ASSAY_OK; first += TRIALS_AT_ONCE) {
         const size_t left = job->trial_count - first;
@@ -567,16 +582,14 @@ static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_
         part.trials = job->trials + first;
         part.trial_count = left < TRIALS_AT_ONCE ? left : TRIALS_AT_ONCE;
         status = run_trials(comm, &part, options, &some, err);
-        if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
-            status = assay_outcome_join(out, job, &some);
-        status = assay_comm_agree(comm, status, err);
+        ASSAY_THEN(status, hand_over(comm, job, options, &some, out, err));
         assay_outcome_release(&some);
     }
     assay_heap_keep(0);
     assay_heap_trim();
     if (status != ASSAY_OK)
         assay_outcome_release(out);
-    return status == ASSAY_EFORMAT ? run_trials(comm, job, options, out, err) : status;
+    return status == ASSAY_EFORMAT && !options->sink ? run_trials(comm, job, options, out, err) : status;
 }
 
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,

@@ -193,6 +193,13 @@ def check_trials(checks, assay, folder, ranks):
         night(place / ("version_%d" % i), i, 1.5 if i == 11 else 1.0)
     done = run([assay, "history", str(place) + "/*"])
     checks.expect("TRAIN since version_11" in done.out.splitlines()[0] and "12 runs, version_0 to version_11; by the numbers" in done.out, "numbers in names: %s" % done)
+    place = folder / "many"  # more than the engine runs at once: each is told as among few
+    for i in range(70):
+        night(place / ("n%02d" % i), i, 1.5 if i == 69 else 1.0)
+    done = run([assay, "history", str(place) + "/*"])
+    checks.expect("TRAIN since n69" in done.out.splitlines()[0] and "70 runs, n00 to n69" in done.out, "seventy runs: %s" % done.out[:500])
+    many, few = (json.loads(run([assay, "history", "--json", str(place / names)]).out)["reports"] for names in ("n*", "n3[0-9]"))
+    checks.expect(len(many) == 70 and [r["verdict"] for r in many[30:40]] == [r["verdict"] for r in few], "another verdict among many: %s" % few[:2])
     place = folder / "dated"  # the order is that of the times at which they began
     for i in range(8):
         night(place / ("n%02d" % (9 - i)), i, 1.5 if i == 7 else 1.0, started=1795000000 + 86400 * i)

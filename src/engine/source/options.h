@@ -14,6 +14,14 @@ typedef struct assay_observer {
                   const assay_counter *counter, assay_error *err);
 } assay_observer;
 
+/* Takes what came of some of many trials, which are run some at a time, in the job's order; the engine keeps nothing of
+ * them. Called on rank 0. A negative return, with a text, ends the run. */
+struct assay_outcome;
+typedef struct assay_outcome_sink {
+    void *context;
+    int (*take)(void *context, struct assay_outcome *some, assay_error *err);
+} assay_outcome_sink;
+
 typedef struct assay_engine_options {
     size_t memory;           /* budget of one rank in bytes */
     int64_t from, to;        /* global steps [from, to) that are evaluated; INT64_MIN, INT64_MAX: all */
@@ -25,4 +33,5 @@ typedef struct assay_engine_options {
     const char *version, *job_digest;  /* with checkpoint: assay's version and the SHA-256 of the job's text */
     const assay_observer *observer;    /* NULL: nobody looks on */
     const struct assay_run_view *view; /* how the run sees the trials (run_view.h); NULL: as they are */
+    const assay_outcome_sink *sink;    /* NULL: what came of all trials is in the outcome */
 } assay_engine_options;
