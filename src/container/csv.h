@@ -31,7 +31,8 @@ void assay_csv_close(assay_csv *csv);
 /* Reads the next row: 1; 0 at the end of the file; ASSAY_EIO, ASSAY_ENOMEM; ASSAY_EFORMAT where the file is packed and
  * damaged there, or unpacks to more than 64 MiB and a hundred times its bytes. Empty lines are passed over. */
 int assay_csv_next(assay_csv *csv, assay_error *err);
+/* The text of a cell, which its length ends. A row of empty cells alone has no bytes, and an empty text. */
 static inline const char *assay_csv_text(const assay_csv *csv, size_t column)
 {
-    return (const char *)csv->text.data + csv->cells[column].at;
+    return csv->text.data ? (const char *)csv->text.data + csv->cells[column].at : "";
 }
