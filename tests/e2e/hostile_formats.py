@@ -207,6 +207,22 @@ def no_files(w):
                 shutil.rmtree(trial)
 
 
+@case
+def missing(w):
+    """A path that is missing is told without a look at all that lies around it, which may be a home or a file system."""
+    place = w.folder / "around"
+    for name in ("one", "two"):
+        (place / "zz" / name).mkdir(parents=True)
+        (place / "zz" / name / "metrics.csv").write_text("step,loss\n" + "".join("%d,%g\n" % (i, 1 / (1 + i)) for i in range(20)))
+    done = w.run("run", "--trial", place / "absent", "--quiet")
+    w.expect(done.code == 2 and 'holds no run "absent"; it holds zz/one, zz/two' in done.err, "beside two runs: %s" % done)
+    for i in range(8200):
+        (place / ("file-%d" % i)).touch()
+    done = w.run("run", "--trial", place / "absent", "--quiet")
+    w.expect(done.code == 2 and "absent: no such directory" in done.err, "beside many files: %s" % done)
+    shutil.rmtree(place)
+
+
 # ---- names ----
 
 HOSTILE = ["\x1b[31mred\x07", "\x9b31m", "\u202eleft", "two\nlines", "a'b\"c $(touch X) `touch X`", "\u2028\ufeff", "-x"]

@@ -162,7 +162,8 @@ static int find_in(const char *root, const char *pattern, assay_store *store, co
 {
     metrics_place place;
     const int kind = given && given->log_kind ? metrics_kind_number(given->log_kind) : -1;
-    int status = metrics_place_read(store, kind, &place, err);
+    int status = pattern && !strpbrk(pattern, "*?[") ? metrics_place_search(store, kind, &place, err)
+                                                     : metrics_place_read(store, kind, &place, err);
     size_t found = 0;
     bool any = false;
     if (status == ASSAY_OK && !pattern && place.kind == &metrics_hf && place.run_count == 1 && *place.runs[0].base) {

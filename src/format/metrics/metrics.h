@@ -93,6 +93,9 @@ int metrics_kind_number(const char *name); /* -1: there is none */
 /* walk.c: lists what is below the root, and proves each file. `kind`: to be chosen, -1: the first that is there. 0 or a
  * status. Release in any case. */
 int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_error *err);
+/* The same for a run that is known by its name alone: only the first few thousand paths are looked at, unless there is a
+ * log whose runs have names that are no paths, and files that are not called as logs are not opened. */
+int metrics_place_search(assay_store *store, int kind, metrics_place *out, assay_error *err);
 void metrics_place_release(metrics_place *place);
 /* Adds a run, whose texts are copied; NULL without memory. Valid until the next one is added. */
 metrics_run *metrics_place_run(metrics_place *place, const char *name, const char *id);

@@ -37,9 +37,15 @@ typedef struct walker {
     assay_dict *listed;      /* directories, by (device, node) */
     ASSAY_VEC(char *) later; /* directories behind links; owned */
     ASSAY_VEC(char *)
-    passed; /* what may have been a log, or stand for one: files that are not called so, directories
+    passed;      /* what may have been a log, or stand for one: files that are not called so, directories
                                  without one, which end in a slash; owned */
+    bool search; /* for a run, by its name alone */
+    size_t left; /* so many paths more are looked at */
 } walker;
+
+/* A run's name that is no path is mostly a path that is missing, and the directory that it would be in may be any: a home,
+ * a file system. So many paths are looked at, and all only once there is a log whose runs have names of their own. */
+enum { LOOKED_AT_MOST = 1 << 13, NAME_RUNS = 1 << METRICS_WANDB | 1 << METRICS_MLFLOW };
 
 /* What cannot be looked at, such as a link that leads nowhere, is neither; the store notes why, and the note becomes a
  * problem. ASSAY_OK or ASSAY_ENOMEM. */
@@ -121,6 +127,8 @@ static int add_file(walker *w, const char *path, const about *a)
     const uint32_t named = metrics_kinds_named(metrics_base(path));
     if (named == 0 && !assay_store_is_file(w->place->store))
         return metrics_may_be_passed(metrics_base(path)) ? keep_path(w, false, path) : ASSAY_OK;
+    if (named & NAME_RUNS)
+        w->left = SIZE_MAX;
     return list_file(w->place, path, a, named);
 }
 
@@ -147,6 +155,9 @@ static void name_deep(walker *w, const char *path)
 static int visit(walker *w, const char *path, int depth)
 {
     about a;
+    if (w->left == 0)
+        return ASSAY_OK;
+    w->left--;
     if (look_at(w->place->store, path, &a) != ASSAY_OK)
         return ASSAY_ENOMEM;
     if (a.file)
@@ -354,6 +365,8 @@ static int choose(walker *w, int kind)
 {
     metrics_place *p = w->place;
     ASSAY_TRY(prove(p));
+    if (p->kinds == 0 && w->search) /* a log that goes by any name has no runs with names */
+        return ASSAY_OK;
     if (p->kinds == 0 && kind < 0)
         ASSAY_TRY(prove_passed(w));
     if (p->count > 0)
@@ -423,11 +436,12 @@ static int tell_apart(metrics_place *p)
     return ASSAY_OK;
 }
 
-int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_error *err)
+static int read_place(assay_store *store, int kind, bool search, metrics_place *out, assay_error *err)
 {
     *out = (metrics_place){.store = store};
     assay_problems_init(&out->problems);
-    walker w = {.place = out, .listed = assay_dict_new()};
+    walker w = {
+        .place = out, .listed = assay_dict_new(), .search = search, .left = search ? (size_t)LOOKED_AT_MOST : SIZE_MAX};
     out->run_keys = assay_dict_new();
     int status = w.listed && out->run_keys ? walk(&w, "", 0) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
@@ -451,6 +465,16 @@ int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_e
         qsort(out->runs, out->run_count, sizeof *out->runs, by_name);
     }
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory", assay_store_location(store)) : status;
+}
+
+int metrics_place_read(assay_store *store, int kind, metrics_place *out, assay_error *err)
+{
+    return read_place(store, kind, false, out, err);
+}
+
+int metrics_place_search(assay_store *store, int kind, metrics_place *out, assay_error *err)
+{
+    return read_place(store, kind, true, out, err);
 }
 
 void metrics_place_release(metrics_place *p)
