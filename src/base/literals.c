@@ -1,13 +1,14 @@
 /* literals.c - see literals.h. */
 #include "base/literals.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/search.h"
 
-enum { LOOK = 4, STRIDE_MOST = 8, BITS = 17, BUCKET_BITS = 12, OPEN_MOST = 2048 };
+enum { LOOK = 4, STRIDE_MOST = 8, BITS = 17, BUCKET_BITS = 12, OPEN_MOST = 3072 };
 
 typedef struct window { /* four bytes of a text, or three of it and one beside it */
     uint32_t key, number;
@@ -15,8 +16,11 @@ typedef struct window { /* four bytes of a text, or three of it and one beside i
 } window;
 
 struct assay_literals {
-    uint64_t set[(1 << BITS) / 64];
+    uint8_t set
+        [1
+         << BITS]; /* by hash: is it that of a window? A byte each, since to take bits apart costs more than a cache */
     size_t stride, count, windows;
+    uint32_t factor; /* of the hash */
     char **text;
     size_t *length;                          /* of each text */
     window *window;                          /* by bucket */
@@ -30,14 +34,17 @@ static uint32_t load(const char *bytes)
     return word;
 }
 
-static uint32_t hash(uint32_t word)
+static const uint32_t FACTOR = 2654435761u;
+
+static uint32_t hash(uint32_t factor, uint32_t word)
 {
-    return (uint32_t)(word * 2654435761u) >> (32 - BITS);
+    return (uint32_t)(word * factor) >> (32 - BITS);
 }
 
+/* By a hash of its own. */
 static uint32_t bucket_of(uint32_t word)
 {
-    return hash(word) >> (BITS - BUCKET_BITS);
+    return hash(FACTOR, word) >> (BITS - BUCKET_BITS);
 }
 
 /* How rare a byte is in logs, roughly: capitals and signs are rarer than letters, digits and blanks. */
@@ -50,15 +57,35 @@ static int rarity(char c)
     return 6;
 }
 
-/* Where the rarest `size` bytes of a text begin. */
-static size_t rarest(const char *text, size_t length, size_t size)
+/* What trainings write all the time: windows that lie in these words would be met in each line. */
+static const char COMMON[] =
+    " step global_step micro_step training_step iteration epoch batch loss grad norm learning rate lr= tokens samples consumed "
+    "elapsed time per second scale number of skipped nan iterations trainer training train data memory mem allocated MemAllocated "
+    "[rank] rank: [INFO] - INFO - [DEBUG] [Rank 0] [logging.py:128:log_dist] [timer.py: /opt/conda/lib/python3.11/site-packages/ "
+    "torch/utils/checkpoint.py warnings.warn( NCCL INFO Channel 00/0 : via 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 | consumed e-05 "
+    "via NET/IB/ GDRDMA P2P/CUMEM SHM/direct comm nranks busId Connected all rings trees Init COMPLETE process group using device "
+    "default worker node host model parameters optimizer evaluating eval validation accuracy checkpoint saved saving loading "
+    "loaded version distributed backend None True False microseconds running average steps_per_print mom=[[0.9 it/s] ";
+
+/* Of a set by hash: the windows that lie in COMMON. */
+static void mark_common(uint8_t *set)
 {
+    for (const char *at = COMMON; at + LOOK < COMMON + sizeof COMMON; at++)
+        set[hash(FACTOR, load(at))] = 1;
+}
+
+/* Where `size` bytes of a text begin whose windows are seldom met. */
+static size_t rarest(const uint8_t *common, const char *text, size_t length, size_t size)
+{
+    enum { COST = 12 };
     size_t best = 0;
-    int most = -1;
+    int most = INT_MIN;
     for (size_t at = 0; at + size <= length; at++) {
         int sum = 0;
         for (size_t i = 0; i < size; i++)
             sum += rarity(text[at + i]);
+        for (size_t i = 0; i + LOOK <= size; i++)
+            sum -= common[hash(FACTOR, load(text + at + i))] ? COST : 0;
         if (sum > most) {
             most = sum;
             best = at;
@@ -89,9 +116,7 @@ void assay_literals_free(assay_literals *l)
 
 static void add_window(assay_literals *l, uint32_t key, size_t number, int32_t offset)
 {
-    const uint32_t bit = hash(key);
     l->window[l->windows++] = (window){key, (uint32_t)number, offset};
-    l->set[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
 /* Windows of three bytes of a text and any byte beside them: one for each byte that there is. */
@@ -123,6 +148,28 @@ static size_t open_windows(const assay_literals *l, size_t stride)
     return sum;
 }
 
+/* Takes the hash by which fewest of the windows in COMMON look like windows of texts. */
+static void choose_hash(assay_literals *l)
+{
+    static const uint32_t factors[] = {2246822519u, 3266489917u, 668265263u,  374761393u, 1597334677u,
+                                       2869860233u, 747796405u,  2891336453u, 3432918353u};
+    unsigned least = UINT_MAX;
+    uint32_t best = FACTOR;
+    for (size_t f = 0; f <= sizeof factors / sizeof *factors; f++) {
+        unsigned met = 0;
+        l->factor = f < sizeof factors / sizeof *factors ? factors[f] : best; /* at the end the best one again */
+        memset(l->set, 0, sizeof l->set);
+        for (size_t w = 0; w < l->windows; w++)
+            l->set[hash(l->factor, l->window[w].key)] = 1;
+        for (const char *at = COMMON; at + LOOK < COMMON + sizeof COMMON; at++)
+            met += l->set[hash(l->factor, load(at))];
+        if (met < least) {
+            least = met;
+            best = l->factor;
+        }
+    }
+}
+
 static bool fill(assay_literals *l, const char *const *text)
 {
     size_t shortest = SIZE_MAX;
@@ -139,11 +186,15 @@ static bool fill(assay_literals *l, const char *const *text)
     while (l->stride > 1 && open_windows(l, l->stride) > OPEN_MOST) /* few short texts need not slow down the rest */
         l->stride--;
     l->window = assay_alloc_zeroed(l->count * l->stride + OPEN_MOST + 1, sizeof *l->window);
-    if (!l->window)
+    uint8_t *common = assay_alloc_zeroed(1 << BITS, sizeof *common);
+    if (!l->window || !common) {
+        free(common);
         return false;
+    }
+    mark_common(common);
     for (size_t i = 0; i < l->count; i++) {
         const size_t lack = lacks(l->length[i], l->stride);
-        const size_t from = rarest(text[i], l->length[i], l->stride - lack + LOOK - 1);
+        const size_t from = rarest(common, text[i], l->length[i], l->stride - lack + LOOK - 1);
         for (size_t k = 0; k < l->stride - lack; k++)
             add_window(l, load(text[i] + from + k), i, (int32_t)(from + k));
         if (lack > 0)
@@ -151,6 +202,8 @@ static bool fill(assay_literals *l, const char *const *text)
         if (lack > 1)
             add_open_windows(l, i, text[i], true);
     }
+    free(common);
+    choose_hash(l);
     qsort(l->window, l->windows, sizeof *l->window, order_windows);
     for (uint32_t w = 0, b = 0; b <= 1 << BUCKET_BITS; b++) {
         while (w < l->windows && bucket_of(l->window[w].key) < b)
@@ -175,10 +228,9 @@ assay_literals *assay_literals_new(const char *const *text, size_t count)
     return l;
 }
 
-static bool is_set(const assay_literals *l, uint32_t word)
+static unsigned is_set(const assay_literals *l, const char *bytes)
 {
-    const uint32_t bit = hash(word);
-    return l->set[bit / 64] >> bit % 64 & 1;
+    return l->set[hash(l->factor, load(bytes))];
 }
 
 /* Of the windows at a place, those that are left: the place of a text in [s->low, size). */
@@ -203,15 +255,16 @@ static bool find_there(const assay_literals *l, const char *bytes, size_t size, 
 static size_t next_place(const assay_literals *l, const char *bytes, size_t at, size_t end)
 {
     const size_t stride = l->stride;
-    for (; at + 3 * stride < end; at += 4 * stride) {
-        const unsigned hits = (unsigned)is_set(l, load(bytes + at)) |
-                              (unsigned)is_set(l, load(bytes + at + stride)) << 1 |
-                              (unsigned)is_set(l, load(bytes + at + 2 * stride)) << 2 |
-                              (unsigned)is_set(l, load(bytes + at + 3 * stride)) << 3;
-        if (hits)
-            return at + (size_t)__builtin_ctz(hits) * stride;
+    for (; at + 7 * stride < end; at += 8 * stride) {
+        const char *here = bytes + at, *there = here + 4 * stride;
+        const unsigned first = is_set(l, here) | is_set(l, here + stride) << 1 | is_set(l, here + 2 * stride) << 2 |
+                               is_set(l, here + 3 * stride) << 3,
+                       second = is_set(l, there) | is_set(l, there + stride) << 1 | is_set(l, there + 2 * stride) << 2 |
+                                is_set(l, there + 3 * stride) << 3;
+        if (first | second)
+            return at + (size_t)__builtin_ctz(first | second << 4) * stride;
     }
-    while (at < end && !is_set(l, load(bytes + at)))
+    while (at < end && !is_set(l, bytes + at))
         at += stride;
     return at;
 }

@@ -339,12 +339,15 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
 static assay_literals *find_shorter(assay_job_log *log, const char *const *text, size_t count)
 {
     const char *kept[JOBLOG_NUMBERS];
-    size_t keep = 0;
+    size_t length[JOBLOG_NUMBERS], keep = 0;
+    for (size_t i = 0; i < count; i++)
+        length[i] = strlen(text[i]);
     for (size_t i = 0; i < count; i++) {
         size_t shorter = count;
         for (size_t k = 0; k < count; k++)
-            if (k != i && log->only_first[k] == log->only_first[i] && strncmp(text[i], text[k], strlen(text[k])) == 0 &&
-                (shorter == count || strlen(text[k]) < strlen(text[shorter])))
+            if (text[k][0] == text[i][0] && k != i && log->only_first[k] == log->only_first[i] &&
+                length[k] <= length[i] && memcmp(text[i], text[k], length[k]) == 0 &&
+                (shorter == count || length[k] < length[shorter]))
                 shorter = k;
         if (shorter == count) {
             log->searched[keep] = (uint16_t)i;
