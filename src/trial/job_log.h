@@ -185,8 +185,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
 int assay_log_file_join(assay_log_file *file, size_t pieces);
 /* Gives the last lines of a rank of a file that was read, cleaned and masked, each with a line feed; it reads the file again.
  * *out is owned; NULL only without memory. What opening and reading give; ASSAY_ENOMEM. */
-int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char *path, const assay_log_rank *row,
-                       char **out, assay_error *err);
+int assay_job_log_tail(assay_store *store, const char *path, const assay_log_rank *row, char **out, assay_error *err);
 /* Leaves out events in the middle, so that so many remain at most. To cut twice is to cut to the smaller number. */
 void assay_log_file_cut(assay_log_file *file, size_t most);
 void assay_log_file_release(assay_log_file *file);
@@ -195,6 +194,3 @@ void assay_log_event_release(assay_log_event *event);
 /* For who sends what was read to another rank. */
 void assay_log_file_pack(const assay_log_file *file, assay_buf *out);
 int assay_log_file_unpack(assay_cursor *in, assay_log_file *out);
-
-/* Appends a line as people may see it: without escapes, and with secrets masked; cut behind `most` bytes. */
-void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out);

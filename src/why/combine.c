@@ -407,11 +407,8 @@ static bool add_unknown(why_scene *s)
 static bool read_last_lines(assay_why *why, const assay_log_rank *row, const char *path)
 {
     assay_store *store = NULL;
-    assay_job_log *log = NULL;
     int status = assay_store_open(why->directory, &store, NULL);
-    ASSAY_THEN(status, assay_job_log_new(&log, NULL));
-    ASSAY_THEN(status, assay_job_log_tail(log, store, path, row, &why->unknown, NULL));
-    assay_job_log_free(log);
+    ASSAY_THEN(status, assay_job_log_tail(store, path, row, &why->unknown, NULL));
     assay_store_close(store);
     if (why->unknown && !why->unknown[0]) {
         free(why->unknown);

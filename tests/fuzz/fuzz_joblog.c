@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hold(&file);
     for (size_t i = 0; i < file.rank.count && i < 4; i++) {
         char *tail = NULL;
-        if (assay_job_log_tail(log, store, "a.log", &file.rank.list[i], &tail, &err) != ASSAY_OK)
+        if (assay_job_log_tail(store, "a.log", &file.rank.list[i], &tail, &err) != ASSAY_OK)
             abort();
         hold_text(tail);
         free(tail);

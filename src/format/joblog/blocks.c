@@ -56,7 +56,7 @@ static bool forget_writers(joblog_reader *r)
     assay_dict_free(r->writers);
     r->writers = writers;
     r->block_row.count = r->block.count;
-    memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
+    memset(r->memo, 0, r->memos * sizeof *r->memo);
     return true;
 }
 

@@ -83,7 +83,7 @@ static bool make_room(joblog_reader *r)
 {
     if (r->out->event.count >= r->events_most) {
         assay_log_file_cut(r->out, r->events_most / 2);
-        memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
+        memset(r->memo, 0, r->memos * sizeof *r->memo);
         return joblog_make_table(r, r->slot.count);
     }
     return r->out->event.count * 2 < r->slot.count || joblog_make_table(r, 2 * r->slot.count);

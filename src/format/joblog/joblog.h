@@ -211,7 +211,12 @@ typedef struct joblog_memo { /* what became of a line: those of its form and wri
     uint8_t part : 4;        /* joblog_part: what it is in a traceback */
     uint8_t way : 4;         /* joblog_way_of() its event */
 } joblog_memo;
-enum { JOBLOG_FORMS = 4096, JOBLOG_MEMOS = 65536 };
+enum {
+    JOBLOG_FORMS = 4096,
+    JOBLOG_MEMOS_LEAST = 2048,
+    JOBLOG_MEMOS_MOST = 65536,
+    JOBLOG_MEMO_OF = 64 /* bytes of a file */
+};
 
 typedef struct joblog_slot { /* of a table of events */
     uint64_t key;
@@ -261,10 +266,11 @@ typedef struct joblog_reader {
     joblog_past *past;              /* JOBLOG_PASTS, by where they end */
     joblog_barren barren;           /* what was looked through last in vain */
     joblog_form *form;              /* JOBLOG_FORMS, by the lower bits of their shapes */
-    joblog_memo *memo;              /* JOBLOG_MEMOS, by the lower bits of their keys */
-    uint32_t asked, known;          /* memos of late, and how many there were */
-    uint32_t unasked, pause;        /* for how many lines none is asked for still, and were last */
-    size_t added;                   /* the event that joblog_event_add() added or counted last */
+    joblog_memo *memo;              /* by the lower bits of their keys */
+    size_t memos;          /* a power of two: fewer for a small file, since to clear many takes as long as to read it */
+    uint32_t asked, known; /* memos of late, and how many there were */
+    uint32_t unasked, pause; /* for how many lines none is asked for still, and were last */
+    size_t added;            /* the event that joblog_event_add() added or counted last */
 } joblog_reader;
 
 /* Reads the line of the reader's bytes [from, to), which may be clean already: cleans it, then parts it from what stands in

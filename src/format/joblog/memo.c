@@ -107,7 +107,7 @@ static joblog_memo *memos_of(const joblog_reader *r, size_t from, const joblog_f
         hash ^= hash >> 29;
     }
     *key = hash | 1;
-    return &r->memo[(*key / 2 % JOBLOG_MEMOS) & ~(uint64_t)1];
+    return &r->memo[*key / 2 & (r->memos - 1) & ~(uint64_t)1];
 }
 
 const joblog_memo *joblog_memo_find(const joblog_reader *r, size_t from, uint64_t likeness)

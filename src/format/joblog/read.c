@@ -427,13 +427,6 @@ static int go_through(joblog_reader *r, size_t to)
     return status == ASSAY_OK ? joblog_count_to(r, to) : status;
 }
 
-void assay_job_log_put_line(const assay_job_log *log, const char *line, size_t length, size_t most, assay_buf *out)
-{
-    char clean[JOBLOG_LINE_MOST];
-    size_t size = joblog_clean(line, length < JOBLOG_LINE_MOST ? length : JOBLOG_LINE_MOST, clean);
-    joblog_mask(log->masks, clean, size < most ? size : most, out);
-}
-
 /* ---- the whole file ---- */
 
 /* Forgets what is too far back, so that there is room. Not more of the room is used than has to be: to touch memory for the
@@ -548,7 +541,7 @@ static int begin_piece(joblog_reader *r)
     assay_log_file_release(r->out);
     *r->out = empty;
     r->rank_row.count = 0;
-    memset(r->memo, 0, JOBLOG_MEMOS * sizeof *r->memo);
+    memset(r->memo, 0, r->memos * sizeof *r->memo);
     memset(r->texts, 0, sizeof r->texts);
     joblog_blocks_renumber(r, r->line);
     r->line = 1;
@@ -613,6 +606,17 @@ uint32_t assay_log_pieces(uint64_t bytes, uint64_t piece)
     return pieces < 1 ? 1 : pieces < most ? (uint32_t)pieces : (uint32_t)most;
 }
 
+/* How many memos there is room for: a power of two. */
+static size_t memos_for(assay_store *store, const char *path)
+{
+    uint64_t bytes = 0;
+    size_t memos = JOBLOG_MEMOS_LEAST;
+    const bool packed = assay_path_ends(path, ".gz") || assay_store_size_of(store, path, &bytes, NULL) != 1;
+    while (memos < JOBLOG_MEMOS_MOST && (packed || memos * JOBLOG_MEMO_OF < bytes))
+        memos *= 2;
+    return memos;
+}
+
 int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
                        const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err)
 {
@@ -633,7 +637,8 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     r.behind = assay_alloc(JOBLOG_LINE_MOST);
     r.past = assay_alloc_zeroed(JOBLOG_PASTS, sizeof *r.past);
     r.form = assay_alloc_zeroed(JOBLOG_FORMS, sizeof *r.form);
-    r.memo = assay_alloc_zeroed(JOBLOG_MEMOS, sizeof *r.memo);
+    r.memos = memos_for(store, path);
+    r.memo = assay_alloc_zeroed(r.memos, sizeof *r.memo);
     if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !r.behind || !r.past || !r.form || !r.memo ||
                                !joblog_make_table(&r, 1024)))
         status = ASSAY_ENOMEM;
@@ -691,8 +696,9 @@ static int read_to(joblog_reader *r, assay_unpacked *file, uint64_t at, assay_er
 }
 
 /* Puts the last lines of a rank, or of a file whose lines have none, as far as they are in memory. */
-static void put_tail(const joblog_reader *r, int64_t rank, assay_buf *out)
+static void put_tail(const joblog_reader *r, const joblog_masks *masks, int64_t rank, assay_buf *out)
 {
+    char clean[JOBLOG_LINE_MOST];
     size_t begin[ASSAY_LOG_TAIL], stop[ASSAY_LOG_TAIL], count = 0, end = r->have;
     while (end > 0 && count < ASSAY_LOG_TAIL) {
         while (end > 0 && joblog_is_end(r->bytes[end - 1]))
@@ -707,20 +713,23 @@ static void put_tail(const joblog_reader *r, int64_t rank, assay_buf *out)
         end = from;
     }
     while (count-- > 0) {
-        assay_job_log_put_line(r->log, r->bytes + begin[count], stop[count] - begin[count], QUOTE_MOST, out);
+        const size_t whole = stop[count] - begin[count],
+                     size = joblog_clean(r->bytes + begin[count], whole < sizeof clean ? whole : sizeof clean, clean);
+        joblog_mask(masks, clean, size < QUOTE_MOST ? size : QUOTE_MOST, out);
         assay_put_u8(out, '\n');
     }
 }
 
-int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char *path, const assay_log_rank *row,
-                       char **out, assay_error *err)
+int assay_job_log_tail(assay_store *store, const char *path, const assay_log_rank *row, char **out, assay_error *err)
 {
     assay_unpacked *file = NULL;
+    joblog_masks *masks = NULL;
     assay_buf text;
-    joblog_reader r = {.log = log, .bytes = assay_alloc(ROOM)};
+    joblog_reader r = {.bytes = assay_alloc(ROOM)};
     *out = NULL;
     assay_buf_init(&text, 1 << 20);
-    int status = r.bytes ? assay_unpacked_open(store, path, &file, err) : ASSAY_ENOMEM;
+    int status = r.bytes ? joblog_masks_new(&masks, err) : ASSAY_ENOMEM;
+    ASSAY_THEN(status, assay_unpacked_open(store, path, &file, err));
     if (status == ASSAY_OK && row->last_at > ROOM && assay_unpacked_seek(file, 0)) { /* the rest lies too far before */
         status = read_at(&r, file, 0, TRACK_LOOK, err);
         look_ahead(&r);
@@ -730,8 +739,9 @@ int assay_job_log_tail(const assay_job_log *log, assay_store *store, const char 
     }
     ASSAY_THEN(status, read_to(&r, file, row->last_at, err));
     if (status == ASSAY_OK)
-        put_tail(&r, row->rank, &text);
+        put_tail(&r, masks, row->rank, &text);
     assay_unpacked_close(file);
+    joblog_masks_free(masks);
     free(r.bytes);
     *out = joblog_take_text(&text);
     return *out ? status : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its last lines", path);
