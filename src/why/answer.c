@@ -7,23 +7,27 @@
 #include "base/fault.h"
 #include "why/combine.h"
 
-/* "3", "3 and 7", "16 to 23", "0, 3, 7, ... 91 (12 ranks)" */
+/* "3", "3 and 7", "16 to 23", "0 to 4, 6 and 7 (7 ranks)", "0, 2, 4, 6, 8, ... 22 (12 ranks)" */
 void why_put_ranks(const int64_t *rank, size_t count, assay_buf *out)
 {
     enum { NAMED = 6 };
+    size_t named = 0, runs = 0;
     assay_put_format(out, "rank%s ", assay_plural(count));
-    if (count > 2 && rank[count - 1] - rank[0] == (int64_t)count - 1) {
-        assay_put_format(out, "%" PRId64 " to %" PRId64, rank[0], rank[count - 1]);
-        return;
+    for (size_t i = 0, end; i < count; i = end, named++) {
+        for (end = i + 1; end < count && rank[end] == rank[end - 1] + 1; end++)
+            continue;
+        end = end - i < 3 ? i + 1 : end; /* two beside one another are told one by one */
+        runs += end - i > 1;
+        if (named == NAMED) {
+            assay_put_format(out, ", ... %" PRId64, rank[count - 1]);
+            break;
+        }
+        assay_put_format(out, i == 0 ? "%" PRId64 : end == count ? " and %" PRId64 : ", %" PRId64, rank[i]);
+        if (end - i > 1)
+            assay_put_format(out, " to %" PRId64, rank[end - 1]);
     }
-    if (count == 2) {
-        assay_put_format(out, "%" PRId64 " and %" PRId64, rank[0], rank[1]);
-        return;
-    }
-    for (size_t i = 0; i < count && i < NAMED; i++)
-        assay_put_format(out, "%s%" PRId64, i ? ", " : "", rank[i]);
-    if (count > NAMED)
-        assay_put_format(out, ", ... %" PRId64 " (%zu ranks)", rank[count - 1], count);
+    if (named == NAMED || (runs > 0 && named > 1))
+        assay_put_format(out, " (%zu ranks)", count);
 }
 
 void why_put_subject(const why_link *link, assay_buf *out)
@@ -62,16 +66,21 @@ void why_put_subject(const why_link *link, assay_buf *out)
 /* What the subject did; of several ranks in the plural. */
 void why_put_deed(const why_link *link, assay_buf *out)
 {
-    static const char *const words[][2] = {
-        {"has ", "have "}, {"was ", "were "}, {"had its ", "had their "}, {"lost its ", "lost their "}};
+    static const char *const words[][2] = {{"has ", "have "}, {"was ", "were "}};
+    const bool several = link->rank.count > 1 && link->event->scope == ASSAY_LOG_RANK;
     const char *text = link->event->text;
-    for (size_t i = 0; i < sizeof words / sizeof *words && link->rank.count > 1 && link->event->scope == ASSAY_LOG_RANK;
-         i++)
+    assay_put_u8(out, ' ');
+    for (size_t i = 0; i < sizeof words / sizeof *words && several; i++)
         if (strncmp(text, words[i][0], strlen(words[i][0])) == 0) {
-            assay_put_format(out, " %s%s", words[i][1], text + strlen(words[i][0]));
-            return;
+            assay_put_format(out, "%s", words[i][1]);
+            text += strlen(words[i][0]);
+            break;
         }
-    assay_put_format(out, " %s", text);
+    const char *of = several ? strstr(text, " its ") : NULL, *message = strchr(text, ':'); /* which is not ours */
+    if (of && (!message || of < message))
+        assay_put_format(out, "%.*s their %s", (int)(of - text), text, of + 5);
+    else
+        assay_put_format(out, "%s", text);
 }
 
 bool why_put_time(const assay_log_event *e, assay_buf *out)
@@ -108,9 +117,10 @@ static size_t ranks_of(const why_link *link)
     return link->rank.count;
 }
 
-/* The consequence with most ranks, of collectives and connections; NULL. */
+/* The consequence with most ranks; NULL. What ranks waited in says more than how they ended then. */
 static const why_link *widest(const assay_why *why)
 {
+    const why_link *waited = NULL;
     const why_link *best = NULL;
     for (size_t i = 1; i < why->chain.count; i++) {
         const why_link *l = &why->chain.list[i];
@@ -118,8 +128,11 @@ static const why_link *widest(const assay_why *why)
         const bool names = best && l->event->code >= 0 && best->event->code < 0; /* the collective */
         if (says && (!best || ranks_of(l) > ranks_of(best) || (names && ranks_of(l) == ranks_of(best))))
             best = l;
+        if (l->event->ending == ASSAY_ENDING_collective_timeout && l->event->code >= 0 &&
+            (!waited || ranks_of(l) > ranks_of(waited)))
+            waited = l;
     }
-    return best;
+    return waited && 2 * ranks_of(waited) >= ranks_of(best) ? waited : best;
 }
 
 static void put_cause(const assay_why *why, assay_buf *out)

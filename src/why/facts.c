@@ -347,7 +347,8 @@ int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
     }
     assay_buf_release(&names);
     out->tasks = s.tasks;
-    out->block = strncmp(s.distribution, "block", 5) == 0;
+    out->assumed = !s.distribution[0] && out->first && out->first[out->nodes] > (int64_t)out->nodes;
+    out->block = out->assumed || strncmp(s.distribution, "block", 5) == 0;
     if (out->nodes == 1) /* any distribution over one node is the same */
         out->block = true;
     return status;

@@ -290,6 +290,8 @@ static int take_file(walker *w, const char *directory, const char *path, const c
         return ASSAY_OK;
     if (is_slurm_facts(name))
         return add(w, WHY_SLURM, path, bytes);
+    if (strcmp(name, "metrics.csv") == 0) /* by itself: in a directory of several kinds of logs one kind is read */
+        return add(w, WHY_METRICS, path, bytes);
     if (is_metrics(name))
         return add_once(w, WHY_METRICS, directory, name);
     if (is_checkpoint(name) && assay_is_tensor_file(name)) {

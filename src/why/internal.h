@@ -46,6 +46,7 @@ typedef struct why_facts {
     int64_t *first; /* rank of each node, and behind the last one how many there are; owned; NULL: not known */
     int64_t tasks;  /* -1 */
     bool block;     /* ranks are dealt out in blocks, as it says */
+    bool assumed;   /* it says nothing of that, and Slurm's default is blocks */
     char state[32]; /* "TIMEOUT"; "" */
     char exit_code[16];
     char file[256]; /* that said the state */
@@ -140,6 +141,10 @@ int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_o
 
 /* combine.c: on rank 0. 0 or ASSAY_ENOMEM. */
 int why_combine(assay_why *why);
+
+/* names.c: on rank 0, when outputs were read. Sets ranks and nodes of places that their names tell together. False without
+ * memory. */
+bool why_name_writers(assay_why *why);
 
 /* scene.c: whose clock is furthest from the others', where it matters; NULL. */
 const why_clock *why_furthest_clock(const assay_why *why);

@@ -74,6 +74,19 @@ static bool is_unread_exception(const assay_log_event *e)
     return true;
 }
 
+/* Had its rank waited for others in vain before? Then it says nothing of its own. */
+static bool had_waited(const why_scene *s, const why_item *i)
+{
+    const why_group *group = &s->by_rank.group.list[i->group];
+    for (size_t n = group->first; i->rank >= 0 && n < group->first + group->count; n++) {
+        const why_item *other = &s->item.list[s->by_rank.member[n].item];
+        if (other->file == i->file && other->event->line < i->event->line && !other->survived &&
+            other->event->ending == ASSAY_ENDING_collective_timeout)
+            return true;
+    }
+    return false;
+}
+
 static bool judge_order(why_scene *s, const why_item *cause)
 {
     assay_why *why = s->why;
@@ -83,7 +96,7 @@ static bool judge_order(why_scene *s, const why_item *cause)
     bool made = true;
     for (size_t k = 0; k < s->item.count; k++) {
         const why_item *i = &s->item.list[k];
-        if (i == cause || !i->first || i->told || may_follow(cause, i))
+        if (i == cause || !i->first || i->told || may_follow(cause, i) || (i->rank != cause->rank && had_waited(s, i)))
             continue;
         others++;
         other = other ? other : i;

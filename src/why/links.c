@@ -216,6 +216,7 @@ static int by_time(const void *a, const void *b)
     const why_link *x = a, *y = b;
     int order =
         isnan(x->time) || isnan(y->time) ? ASSAY_ORDER(isnan(x->time), isnan(y->time)) : ASSAY_ORDER(x->time, y->time);
+    order = order ? order : ASSAY_ORDER(x->event->near, y->event->near); /* those of a line before them are later */
     order = order ? order : ASSAY_ORDER(why_level_of(x->event->ending), why_level_of(y->event->ending));
     order = order ? order : ASSAY_ORDER(x->event->file, y->event->file);
     return order ? order : ASSAY_ORDER(x->event->line, y->event->line);

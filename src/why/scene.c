@@ -67,6 +67,14 @@ double why_normal_time(const why_scene *s, double time, uint8_t timed)
     return best;
 }
 
+/* The later of a time and of those that a rank said last, and with its last step, if they are of that kind. */
+static double later_of(double best, const assay_log_rank *row, int timed)
+{
+    if (row->timed == timed && !(row->last_time <= best))
+        best = row->last_time;
+    return row->step_timed == timed && !(row->step_time <= best) ? row->step_time : best;
+}
+
 /* The latest time with a date; without one the latest without a year. */
 static double find_reference(const assay_why *why)
 {
@@ -75,8 +83,7 @@ static double find_reference(const assay_why *why)
         for (size_t f = 0; f < why->file.count; f++) {
             const assay_log_file *file = &why->file.list[f];
             for (size_t r = 0; r < file->rank.count; r++)
-                if (file->rank.list[r].timed == timed && !(file->rank.list[r].last_time <= best))
-                    best = file->rank.list[r].last_time;
+                best = later_of(best, &file->rank.list[r], timed);
             for (size_t e = 0; e < file->event.count; e++)
                 if (file->event.list[e].timed == timed && !(file->event.list[e].time <= best))
                     best = file->event.list[e].time;
@@ -133,7 +140,27 @@ static void seat(seat_list *s, int64_t rank, const char *node)
         s->node[rank] = node;
 }
 
-static void take_seats(const assay_why *why, seat_list *s)
+/* Do both name one node? "n0123", "n0123.cluster". */
+static bool is_same_node(const char *a, const char *b)
+{
+    const size_t x = strcspn(a, "."), y = strcspn(b, ".");
+    return x == y && memcmp(a, b, x) == 0;
+}
+
+/* Slurm deals out tasks; those of a launcher that was a task itself are others. And its default holds where no line says
+ * otherwise. */
+static void check_blocks(assay_why *why, const seat_list *s)
+{
+    why_facts *f = &why->facts;
+    if (f->first && f->nodes > 1 && f->first[f->nodes] < (int64_t)s->count)
+        f->block = false;
+    for (size_t r = 0; r < s->count && f->assumed && f->block; r++) {
+        const char *node = s->node[r] ? why_node_of(f, (int64_t)r) : NULL;
+        f->block = !node || is_same_node(node, s->node[r]);
+    }
+}
+
+static void take_seats(assay_why *why, seat_list *s)
 {
     for (size_t f = 0; f < why->file.count; f++) {
         const why_place *place = &why->places.list.list[why->file.list[f].file];
@@ -144,6 +171,7 @@ static void take_seats(const assay_why *why, seat_list *s)
                 seat(s, e->rank, e->node);
         }
     }
+    check_blocks(why, s);
     for (size_t r = 0; r < s->count; r++)
         seat(s, (int64_t)r, why_node_of(&why->facts, (int64_t)r));
 }
@@ -262,6 +290,8 @@ bool why_scene_make(why_scene *s)
 {
     assay_why *why = s->why;
     int64_t attempt = -1;
+    if (!why_name_writers(why))
+        return false;
     const bool several = has_nodes(why);
     s->reference = find_reference(why);
     s->last_step_time = NAN;

@@ -370,6 +370,44 @@ def sources(checks, assay, top):
     checks.expect(json.loads(done.out)["cause"]["class"] == "time_limit", "--outputs: %s" % done)
 
 
+def names(checks, assay, top):
+    """Who wrote an output is told by names of several files together, by those of nodes, and by how Slurm deals out ranks."""
+    waits = traceback("", "RuntimeError: [../gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete")
+    dead = [line[3:] for line in steps(0, 100, 110)] + traceback("", OOM)
+    alive = [line[3:] for line in steps(0, 100, 110)] + waits
+    xid = "[Fri Nov 27 03:00:12 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=88, GPU has fallen off the bus."
+    slurm = {"slurm.env": ["SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_NTASKS=4"]}
+    ranks = {"slurm-7.out": every(100, 110) + sum((watchdog(r, 7, 700) for r in range(4)), [])}
+    rows = {  # name: files, ranks, nodes
+        "workers": ({"worker%d.err" % r: dead if r == 2 else alive for r in range(4)}, [2], []),
+        "processes": ({"out/process_%d.log" % r: dead if r == 2 else alive for r in range(4)}, [2], []),
+        "absent": ({"log_%d.txt" % r: alive[:10 if r == 3 else None] for r in range(4)}, [3], []),
+        "not from 0 on": ({"worker%d.err" % r: dead if r == 2 else alive for r in range(1, 4)}, [], []),
+        "parts": ({"part%d.log" % r: dead if r == 2 else alive for r in range(4)}, [], []),
+        "nodes": ({"log_%d.txt" % n: every(100, 110) + (traceback("[rank%d]: " % (2 * n), OOM) if n else []) for n in range(2)}, [2], []),
+        "by its file's name": ({"dmesg-n2.txt": [xid]} | ranks, [], ["n2"]),
+        "by its line": ({"dmesg-old.txt": ["Nov 27 03:00:12 n2 kernel: " + xid[27:]]} | ranks, [], ["n2"]),
+        "in blocks": ({"dmesg-n2.txt": [xid]} | ranks | slurm, [2, 3], ["n2"]),
+        "not in blocks": ({"dmesg-n2.txt": [xid], "slurm-7.err": ["n2:47:47 [0] NCCL INFO comm 0x5 rank 0 nranks 4 cudaDev 0 busId 18000"]} | ranks | slurm, [], ["n2"]),
+        "more ranks than tasks": ({"dmesg-n2.txt": [xid]} | ranks | {"slurm.env": slurm["slurm.env"][:1] + ["SLURM_TASKS_PER_NODE=1(x2)", "SLURM_DISTRIBUTION=block"]}, [], ["n2"]),
+    }
+    for name, (files, who, nodes) in rows.items():
+        directory = top / ("names, " + name)
+        write(directory, files)
+        done = run([assay, "why", directory, "--json", "--quiet"])
+        cause = json.loads(done.out)["cause"]
+        checks.expect(done.code == 1 and cause and [cause["ranks"], cause["nodes"]] == [who, nodes], "%s: %s" % (name, done))
+    directory = top / "torn behind a timeout"
+    write(directory, {"slurm-7.out": every(100, 110) + traceback("2: ", OOM) + watchdog(0, 7, 700) + ["0: Fatal Python error: Ab"] + watchdog(1, 7, 700)})
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    checks.expect(json.loads(done.out)["cause"]["certainty"] == "likely", "torn behind a timeout: %s" % done)
+    directory = top / "two kinds of logs"
+    write(directory, {"train.log": dead, "metrics.csv": ["step,loss"] + ["%d,%s" % (s, "nan" if s > 60 else 2.0 / s) for s in range(1, 70)],
+                      "checkpoint-30/trainer_state.json": [json.dumps({"global_step": 30, "log_history": [{"loss": 2.0 / s, "step": s} for s in range(1, 31)]})]})
+    done = run([assay, "why", directory, "--json", "--quiet"])
+    checks.expect("became NaN at TRAIN step 61" in json.loads(done.out)["answer"], "two kinds of logs: %s" % done)
+
+
 def clocks(checks, assay, top):
     """A node's clock is 40 s behind: its error seems to be first, and traces say that it is not."""
     def loses(rank, at, text):
@@ -473,6 +511,7 @@ def main():
         forms(checks, args.assay, Path(top))
         dead_trials(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
+        names(checks, args.assay, Path(top))
         clocks(checks, args.assay, Path(top))
         memory(checks, args.assay, Path(top))
         last_lines(checks, args.assay, Path(top))

@@ -1,0 +1,160 @@
+/* names.c - who wrote an output, where only names of several files together tell it, or those of nodes. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/path.h"
+#include "base/search.h"
+#include "why/internal.h"
+
+typedef struct numbered { /* an output of a series: "worker0.err", "worker1.err" */
+    why_place *place;
+    const char *name;             /* behind the directory */
+    size_t directory, head, tail; /* bytes of the path up to the name, up to the number, and from behind it */
+    int64_t number;
+    bool ranks; /* some line names its rank itself */
+} numbered;
+
+typedef ASSAY_VEC(numbered) series;
+
+static bool is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+/* The length of a name without what says its kind: "worker0.err.gz" has 7. */
+static size_t stem_of(const char *name)
+{
+    static const char *const kinds[] = {".log", ".txt", ".out", ".err", ".stdout", ".stderr"};
+    size_t length = strlen(name);
+    length -= assay_path_ends(name, ".gz") ? 3 : 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t size = strlen(kinds[i]);
+        if (length > size && strncmp(name + length - size, kinds[i], size) == 0)
+            return length - size;
+    }
+    return length;
+}
+
+/* Is it a word for one of the processes of a training, or for what it writes, that may stand before a number? Attempts, parts and
+ * nodes have numbers, too. */
+static bool is_writer(const char *word, size_t length)
+{
+    static const char *const words[] = {"worker", "process", "trainer", "log",    "out",
+                                        "err",    "output",  "stdout",  "stderr", "gpu"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == length && strncasecmp(words[i], word, length) == 0)
+            return true;
+    return false;
+}
+
+/* "logs/worker3.err", "log_3.txt". False: it is none of a series. */
+static bool read_number(why_place *place, numbered *out)
+{
+    const char *slash = strrchr(place->path, '/'), *name = slash ? slash + 1 : place->path;
+    const size_t stem = stem_of(name);
+    size_t digits = stem, word;
+    while (digits > 0 && assay_is_digit(name[digits - 1]))
+        digits--;
+    word = digits - (digits > 0 && strchr("_-.", name[digits - 1]));
+    size_t from = word;
+    while (from > 0 && is_letter(name[from - 1]))
+        from--;
+    if (digits == stem || stem - digits > 6 || !is_writer(name + from, word - from))
+        return false;
+    const size_t directory = (size_t)(name - place->path);
+    *out = (numbered){.place = place,
+                      .name = name,
+                      .directory = directory,
+                      .head = directory + digits,
+                      .tail = directory + stem,
+                      .number = strtoll(name + digits, NULL, 10)};
+    return true;
+}
+
+/* By directory last, so that series of the same names lie side by side. */
+static int order_of_series(const numbered *a, const numbered *b)
+{
+    const size_t x = a->head - a->directory, y = b->head - b->directory;
+    int order = ASSAY_ORDER(x, y);
+    order = order ? order : memcmp(a->name, b->name, x);
+    order = order ? order : strcmp(a->place->path + a->tail, b->place->path + b->tail);
+    return order;
+}
+
+static int by_series(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    int order = order_of_series(x, y);
+    order = order ? order : ASSAY_ORDER(x->directory, y->directory);
+    order = order ? order : memcmp(x->place->path, y->place->path, x->directory);
+    return order ? order : ASSAY_ORDER(x->number, y->number);
+}
+
+static bool is_same_directory(const numbered *a, const numbered *b)
+{
+    return a->directory == b->directory && memcmp(a->place->path, b->place->path, a->directory) == 0;
+}
+
+/* Files of one directory that are numbered from 0 on are those of ranks; of the same in several directories, of local ones. */
+static void take_series(numbered *list, size_t count)
+{
+    bool several = false;
+    for (size_t i = 1; i < count; i++)
+        several = several || !is_same_directory(&list[i - 1], &list[i]);
+    for (size_t i = 0, end; i < count; i = end) {
+        bool whole = true;
+        for (end = i; end < count && is_same_directory(&list[i], &list[end]); end++)
+            whole = whole && list[end].number == (int64_t)(end - i) && !list[end].ranks;
+        for (size_t k = i; k < end && whole && end - i > 1; k++)
+            *(several ? &list[k].place->local_rank : &list[k].place->rank) = list[k].number;
+    }
+}
+
+/* The node of a kernel's log by its name: "dmesg-n0123.txt", "messages.dgx-3". */
+static void take_node(const why_facts *facts, why_place *place)
+{
+    static const char *const words[] = {"dmesg", "messages", "syslog", "kern", "journal", "kernel"};
+    const char *slash = strrchr(place->path, '/'), *name = slash ? slash + 1 : place->path, *node = facts->node;
+    size_t front = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words && front == 0; i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0 && strchr("._-", name[strlen(words[i])]))
+            front = strlen(words[i]) + 1;
+    const size_t stem = stem_of(name);
+    if (place->node[0] || front == 0 || stem <= front || stem - front >= sizeof place->node)
+        return;
+    bool known = facts->nodes == 0 && is_letter(name[front]) && strcspn(name + front, "0123456789") < stem - front;
+    for (size_t n = 0; n < facts->nodes && !known; n++, node += strlen(node) + 1)
+        known = strlen(node) == stem - front && memcmp(node, name + front, stem - front) == 0;
+    if (known)
+        memcpy(place->node, name + front, stem - front); /* the rest is zero already */
+}
+
+bool why_name_writers(assay_why *why)
+{
+    series list = {0};
+    bool made = true;
+    for (size_t f = 0; f < why->file.count && made; f++) {
+        const assay_log_file *file = &why->file.list[f];
+        why_place *place = &why->places.list.list[file->file];
+        numbered one;
+        take_node(&why->facts, place);
+        if (place->rank >= 0 || place->local_rank >= 0 || !read_number(place, &one))
+            continue;
+        for (size_t r = 0; r < file->rank.count; r++)
+            one.ranks = one.ranks || file->rank.list[r].rank >= 0;
+        numbered *added = ASSAY_VEC_ADD(&list);
+        made = added != NULL;
+        if (made)
+            *added = one;
+    }
+    if (list.count > 1)
+        qsort(list.list, list.count, sizeof *list.list, by_series);
+    for (size_t i = 0, end; i < list.count && made; i = end) {
+        for (end = i + 1; end < list.count && order_of_series(&list.list[i], &list.list[end]) == 0; end++)
+            continue;
+        take_series(&list.list[i], end - i);
+    }
+    free(list.list);
+    return made;
+}
