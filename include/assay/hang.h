@@ -104,6 +104,8 @@ typedef struct assay_hang {
 struct assay_trial;
 /* Whether the trial has dumps, here and now: only rank 0 has what was read of them. */
 bool assay_trial_has_dumps(const struct assay_trial *trial);
+/* The file of a rank's dump, below the trial, and how many of its entries were read; NULL: there is none. */
+const char *assay_trial_dump_of(const struct assay_trial *trial, int64_t rank, uint64_t *entries);
 /* Finds out who hung. Files whose newest entry is more than `max_age` seconds before that of most others are left out.
  * *out is NULL for a trial without dumps. 0 or ASSAY_ENOMEM. Free with assay_hang_free(). */
 int assay_hang_find(const struct assay_trial *trial, double max_age, assay_hang **out, assay_error *err);

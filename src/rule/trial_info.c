@@ -418,6 +418,18 @@ bool assay_trial_has_dumps(const assay_trial *trial)
     return trial->dumps != NULL;
 }
 
+const char *assay_trial_dump_of(const assay_trial *trial, int64_t rank, uint64_t *entries)
+{
+    for (size_t i = 0; trial->dumps && i < trial->dumps->row.count; i++) {
+        const assay_flight_row *row = &trial->dumps->row.list[i];
+        if ((int64_t)row->rank == rank && row->file < trial->catalog->events.count) {
+            *entries = row->entries;
+            return trial->catalog->events.list[row->file].path;
+        }
+    }
+    return NULL;
+}
+
 int assay_hang_find(const assay_trial *trial, double max_age, assay_hang **out, assay_error *err)
 {
     *out = NULL;

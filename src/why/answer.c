@@ -215,6 +215,9 @@ static void put_healthy(const assay_why *why, assay_buf *out)
                          e->shown ? "it stands in what looks like a text that a model made"
                                   : "it was caught, and its output goes on");
     assay_put_format(out, ".");
+    if (why->problem.count > 0) /* nobody shall take it for a pass */
+        assay_put_format(out, " But not all of it could be read: %.300s%s.", why->problem.list[0],
+                         why->problem.count > 1 ? ", and more below" : "");
 }
 
 int why_put_answer(assay_why *why)

@@ -102,8 +102,10 @@ struct assay_why {
     int64_t unknown_rank;
     uint32_t unknown_file;
     /* from other sources; texts owned, NULL: none */
-    char *hang;                 /* who hung, one sentence */
-    assay_log_event hang_event; /* what dumps say, as an event of the directory they lie in; its texts are `hang` */
+    char *hang;      /* who hung, one sentence */
+    char *hang_file; /* the dump that says it */
+    assay_log_event
+        hang_event; /* what dumps say, as an event whose line is the last entry of a dump; its texts are `hang` */
     ASSAY_VEC(int64_t) hang_ranks;
     char *resume, *resume_state, *verify;
     ASSAY_VEC(why_note) note;   /* in the order of places, of one place as they are found */

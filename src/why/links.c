@@ -172,6 +172,14 @@ static bool is_widespread(const why_scene *s, const why_item *cause)
     return s->ranks > 2 && alike * 2 > s->ranks;
 }
 
+/* Does it say the same as one shortly before it, and more? */
+static bool says_more(const assay_log_event *e, const assay_log_event *before)
+{
+    const size_t length = strlen(before->text);
+    return e->file == before->file && e->line > before->line && e->chained && e->in_traceback &&
+           strlen(e->text) > length && strncmp(e->text, before->text, length) == 0;
+}
+
 bool why_add_cause(why_scene *s, why_item *cause)
 {
     why_link *link = why_new_link(s->why);
@@ -191,8 +199,11 @@ bool why_add_cause(why_scene *s, why_item *cause)
     }
     for (size_t k = 0; k < s->item.count && made; k++) { /* the same, told of later, or by who stood by */
         why_item *i = &s->item.list[k];
-        if (!i->told && !i->survived && why_is_alike(i, cause) && i->rank == cause->rank)
+        if (!i->told && !i->survived && why_is_alike(i, cause) && i->rank == cause->rank) {
             i->told = true;
+            if (says_more(i->event, link->event))
+                link->event = i->event; /* "Caught FileNotFoundError in DataLoader worker", and then which file */
+        }
     }
     if (made) {
         why_make_unique(link);

@@ -52,6 +52,21 @@ static int run_rules(assay_comm *comm, const char *location, why_kind kind, cons
     return status == ASSAY_OK ? assay_engine_run(comm, job, &engine, outcome, err) : status;
 }
 
+/* Which dump tells of a cause, and its last entry: that of the rank, else of the first that waits for it. False without memory. */
+static bool take_dump(assay_why *why, const why_place *place, const assay_trial_outcome *trial,
+                      const assay_hang_cause *cause)
+{
+    uint64_t entries = 0;
+    const char *file = assay_trial_dump_of(trial->info, cause->rank, &entries);
+    if (!file && cause->waited_for_by.count > 0)
+        file = assay_trial_dump_of(trial->info, cause->waited_for_by.rank[0], &entries);
+    why->hang_file = !file            ? assay_copy_text(place->path[0] ? place->path : ".")
+                     : place->path[0] ? assay_path_join(place->path, file)
+                                      : assay_copy_text(file);
+    why->hang_event.line = file ? entries : 0;
+    return why->hang_file;
+}
+
 /* On rank 0: who hung. */
 static int take_hang(assay_why *why, size_t place, const assay_trial_outcome *trial, assay_error *err)
 {
@@ -76,6 +91,7 @@ static int take_hang(assay_why *why, size_t place, const assay_trial_outcome *tr
                                             .time = NAN,
                                             .text = why->hang,
                                             .quote = why->hang};
+        made = made && take_dump(why, &why->places.list.list[place], trial, c);
         for (size_t i = 0; i < hang->causes && made; i++)
             if (hang->cause[i].rank >= 0 && (i == 0 || hang->cause[i].test == c->test)) {
                 int64_t *rank = ASSAY_VEC_ADD(&why->hang_ranks);

@@ -29,7 +29,7 @@ static const char *signature_of(const assay_log_event *e)
 
 static const char *path_of(const assay_why *why, const assay_log_event *e)
 {
-    return why->places.list.list[e->file].path;
+    return e == &why->hang_event ? why->hang_file : why->places.list.list[e->file].path;
 }
 
 static const char *role_of(const why_link *link, bool cause, bool unknown)
@@ -191,7 +191,7 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
     assay_jw_line(&w, 1);
     put_resume(why, &w);
     assay_jw_line(&w, 1);
-    ASSAY_JW(&w, "checkpoints", why->verify, "hang", why->hang);
+    ASSAY_JW(&w, "checkpoints", why->verify, "hang", why->hang, "hang_file", why->hang_file);
     assay_jw_texts(&w, "records", (const char *const *)why->verdict.list, why->verdict.count);
     assay_jw_line(&w, 1);
     put_clock(why, &w);
@@ -210,7 +210,7 @@ static void put_place(doc *d, const assay_why *why, const assay_log_event *e)
 {
     doc_put_text(d, path_of(why, e), strlen(path_of(why, e)));
     if (e->line > 0) /* else it is a directory */
-        doc_put(d, ":%" PRIu64, e->line);
+        doc_put(d, e == &why->hang_event ? ", entry %" PRIu64 : ":%" PRIu64, e->line);
 }
 
 static void put_texts(doc *d, char *const *list, size_t count)
@@ -352,6 +352,9 @@ static doc *make(const assay_why *why)
         if (why->hang) {
             doc_fact(d, "who hung");
             doc_put_text(d, why->hang, strlen(why->hang));
+            doc_put(d, " (");
+            put_place(d, why, &why->hang_event);
+            doc_put(d, ")");
         }
         if (why->verify) {
             doc_fact(d, "checkpoints");

@@ -35,6 +35,7 @@ void assay_why_free(assay_why *why)
     free(why->clock.list);
     free(why->unknown);
     free(why->hang);
+    free(why->hang_file);
     free(why->resume);
     free(why->resume_state);
     free(why->verify);

@@ -251,6 +251,12 @@ def forms(checks, assay, top):
         (top / order / "train.log").write_bytes(("\ufeff" + "\n".join(steps(0, 1, 50) + traceback("0: ", OOM))).encode(order))
         done = run([assay, "why", top / order, "--json", "--quiet"])
         checks.expect(done.code == 3 and "train.log: it is text in UTF-16, which is not read" in str(json.loads(done.out)["problems"]), "%s: %s" % (order, done))
+    for name, content in {"zeros": bytes(3000), "a few zeros": bytes(40), "zeros behind": b"step 7 loss 2\n" * 50 + bytes(300000), "zeros between": b"step 7 loss 2\n" + bytes(70000) + b"step 8 loss 2\n"}.items():
+        (top / name).mkdir()
+        (top / name / "train.log").write_bytes(content)
+        done = run([assay, "why", top / name, "--json", "--quiet"])
+        said = json.loads(done.out)
+        checks.expect(done.code == 3 and "bytes are NUL, from byte %d on" % content.index(bytes(40)) in said["problems"][0] and "not all of it could be read: train.log" in said["answer"], "%s: %s" % (name, done))
     spoilt = top / "spoilt"
     write(spoilt, {"slurm-7.out": steps(0, 100, 110)})
     for step in (1, 2):

@@ -251,6 +251,14 @@ static const joblog_match *complete_match(const joblog_reader *r, const joblog_l
     return out;
 }
 
+/* Does it pass on an exception of another process, which follows: "FileNotFoundError: Caught FileNotFoundError in DataLoader
+ * worker process 2."? That one says more. */
+static bool is_of_another(const joblog_line *line)
+{
+    const char *colon = memchr(line->body, ':', line->body_length);
+    return colon && (size_t)(line->body + line->body_length - colon) > 9 && memcmp(colon, ": Caught ", 9) == 0;
+}
+
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
                      const joblog_match *match, const joblog_block *traceback)
 {
@@ -272,7 +280,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         memcpy(e.node, line->prefix.node, sizeof e.node);
     take_seat(line, match, &e);
     take_groups(match, &e);
-    e.kind = kind_of(&e, match);
+    e.kind = kind_of(&e, match) + (e.in_traceback && is_of_another(line));
     assay_buf_init(&text, 1 << 16);
     const bool told =
         !is_one_of_rank(&e) && *texts < TEXTS_MOST; /* to make texts takes long, and to mask them longer */

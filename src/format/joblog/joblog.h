@@ -269,8 +269,9 @@ typedef struct joblog_reader {
     joblog_memo *memo;              /* by the lower bits of their keys */
     size_t memos;          /* a power of two: fewer for a small file, since to clear many takes as long as to read it */
     uint32_t asked, known; /* memos of late, and how many there were */
-    uint32_t unasked, pause; /* for how many lines none is asked for still, and were last */
-    size_t added;            /* the event that joblog_event_add() added or counted last */
+    uint32_t unasked, pause;  /* for how many lines none is asked for still, and were last */
+    size_t added;             /* the event that joblog_event_add() added or counted last */
+    uint64_t zeros, zeros_at; /* bytes that are NUL, in stretches, and the first of them in the file */
 } joblog_reader;
 
 /* Reads the line of the reader's bytes [from, to), which may be clean already: cleans it, then parts it from what stands in
@@ -350,6 +351,13 @@ void joblog_count_line(joblog_reader *r, assay_log_rank *row, size_t from, size_
 size_t joblog_tail_of(const joblog_reader *r);
 /* Keeps what the last lines of the reader's file say of time and step. 0 or ASSAY_ENOMEM. */
 int joblog_read_end(joblog_reader *r);
+
+/* ---- lost.c ---- */
+
+/* Counts zeros among bytes that lie at that place in the file. */
+void joblog_count_zeros(joblog_reader *r, const char *bytes, size_t size, uint64_t at);
+/* Names them, unless worse is known of the file. 0 or ASSAY_ENOMEM. */
+int joblog_name_zeros(joblog_reader *r, const char *path);
 
 /* ---- past.c ---- */
 

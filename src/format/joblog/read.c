@@ -499,6 +499,7 @@ static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, ass
             ended = true;
             status = r->out->problem ? ASSAY_OK : ASSAY_ENOMEM;
         }
+        joblog_count_zeros(r, r->bytes + r->have, got, r->base + r->have);
         r->have += got;
         r->out->bytes += got;
         ended = ended || got == 0;
@@ -584,13 +585,16 @@ static int read_part(joblog_reader *r, assay_unpacked *file, const char *path, c
         r->have = 0;
     }
     r->out->bytes = r->have;
+    joblog_count_zeros(r, r->bytes, r->have, r->base);
     if (status == ASSAY_OK && from > 0) {
         status = read_before(r, file, from, err);
+        r->zeros = 0; /* the piece before names them */
         if (status == ASSAY_OK)
             status = begin_piece(r);
     }
     ASSAY_THEN(status, read_before(r, file, end, err));
     r->out->lines = r->line - 1;
+    ASSAY_THEN(status, joblog_name_zeros(r, path));
     if (status == ASSAY_OK && end == UINT64_MAX) {
         r->out->lines += r->have == 0 || r->bytes[r->have - 1] != '\n';
         if (plain && !r->out->cut)
