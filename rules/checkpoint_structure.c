@@ -9,6 +9,7 @@
  *   appeared  a name that was not at the step before
  *   dtype     another dtype than when the tensor was last formed
  *   files     value = damaged or missing parts found at the step; fires above 0
+ *   optimizer value = parameters of which the optimizer has state and the model has no tensor, by their shapes
  *   shape     another shape than when the tensor was last formed
  *   tied      a second name that is none of the same tensor any more
  *   vanished  a name of the step before that is not there */
@@ -19,21 +20,17 @@
 
 #include <assay/rule.h>
 
-enum { APPEARED, DTYPE, FILES, SHAPE, TIED, VANISHED, TESTS };
-static const char *const tests[] = {[APPEARED] = "appeared",
-                                    [DTYPE] = "dtype",
-                                    [FILES] = "files",
-                                    [SHAPE] = "shape",
-                                    [TIED] = "tied",
-                                    [VANISHED] = "vanished",
-                                    NULL};
+enum { APPEARED, DTYPE, FILES, OPTIMIZER, SHAPE, TIED, VANISHED, TESTS };
+static const char *const tests[] = {
+    [APPEARED] = "appeared", [DTYPE] = "dtype", [FILES] = "files",       [OPTIMIZER] = "optimizer",
+    [SHAPE] = "shape",       [TIED] = "tied",   [VANISHED] = "vanished", NULL};
 
 static const assay_param_def params[] = {
     {.name = "tests",
      .type = ASSAY_PARAM_LIST,
-     .initial = "dtype,files,shape,tied,vanished",
+     .initial = "dtype,files,optimizer,shape,tied,vanished",
      .choices = "vanished,shape,tied",
-     .help = "Which of appeared, dtype, files, shape, tied and vanished are tested."},
+     .help = "Which of appeared, dtype, files, optimizer, shape, tied and vanished are tested."},
     {0},
 };
 
@@ -397,6 +394,155 @@ static int test_files(walk *w)
     return status;
 }
 
+/* ---- the optimizer ---- */
+
+/* Optimizers of torch number their parameters. Where the numbers have no names, the shapes of what is kept of them are
+ * held against those of the model's tensors: each number is a tensor of its own. What the model has more of are buffers
+ * and what is not trained. */
+
+static const char *const of_shape[] = {"exp_avg", "momentum_buffer", "square_avg", "sum"}; /* are as their parameter */
+enum { KEPT_KEYS = sizeof of_shape / sizeof *of_shape };
+
+typedef struct shaped { /* a tensor at a step */
+    uint64_t step, hash, row;
+    uint32_t worker, kept; /* kept: 0 of the model, else 1 + the number in of_shape */
+} shaped;
+
+typedef struct surplus {       /* of a worker at a step */
+    uint64_t more, whole, row; /* numbers without a tensor of the model, all numbers, and a row of the former */
+    uint64_t own, others;      /* of the shape of that row: tensors of the model, numbers */
+} surplus;
+
+static int compare_shaped(const void *a, const void *b)
+{
+    const shaped *x = a, *y = b;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->kept != y->kept ? (x->kept < y->kept ? -1 : 1) : (x->row > y->row) - (x->row < y->row);
+}
+
+/* What a name is for this test: of the model 0, of a number that keeps something of its shape 1 and more, else -1. */
+static int kept_of(const char *name)
+{
+    static const char OF[] = "optimizer/", EMA[] = "ema/", STATE[] = "state/";
+    if (strncmp(name, EMA, sizeof EMA - 1) == 0 || strncmp(name, STATE, sizeof STATE - 1) == 0)
+        return -1;
+    if (strncmp(name, OF, sizeof OF - 1) != 0)
+        return 0;
+    const char *slash = strrchr(name, '/');
+    for (int i = 0; i < KEPT_KEYS; i++)
+        if (strcmp(slash + 1, of_shape[i]) == 0)
+            return i + 1;
+    return -1;
+}
+
+/* Takes the rows of closed steps. How many; 0: no number is among them, or a topology says that workers have pieces. */
+static size_t take_shapes(const walk *w, shaped *out)
+{
+    const assay_trial *trial = w->rule->trial;
+    size_t count = 0, numbers = 0;
+    for (uint64_t i = 0; i < w->rows; i++) {
+        const assay_row row = assay_series_row(w->state->series, w->order[i]);
+        const int kept = kept_of(assay_trial_tensor(trial, row.tensor));
+        const uint64_t step = assay_trial_find_step(trial, row.step);
+        if (assay_trial_relation(trial, row.tensor, 0).known)
+            return 0;
+        if (kept < 0 || step >= w->steps || !w->closed[step] || assay_trial_losses(trial, row.step) > 0)
+            continue;
+        numbers += kept > 0 && strchr(assay_trial_tensor(trial, row.tensor), '#');
+        out[count++] = (shaped){step, form_of(row.value[0]) / DTYPES, w->order[i], row.worker, (uint32_t)kept};
+    }
+    return numbers > 0 ? count : 0;
+}
+
+/* Counts one worker's tensors of a step, [s, end), in order of their shapes. */
+static surplus count_surplus(const shaped *s, const shaped *end)
+{
+    surplus of_key[KEPT_KEYS + 1] = {{0}}, most = {0};
+    while (s < end) {
+        const shaped *first = s;
+        uint64_t count[KEPT_KEYS + 1] = {0}, row[KEPT_KEYS + 1] = {0};
+        for (; s < end && s->hash == first->hash; s++) {
+            count[s->kept]++;
+            row[s->kept] = s->row;
+        }
+        for (int k = 1; k <= KEPT_KEYS; k++) {
+            of_key[k].whole += count[k];
+            if (count[k] <= count[0])
+                continue;
+            of_key[k].more += count[k] - count[0];
+            of_key[k].row = row[k];
+            of_key[k].own = count[0];
+            of_key[k].others = count[k];
+        }
+    }
+    for (int k = 1; k <= KEPT_KEYS; k++)
+        if (2 * of_key[k].more <= of_key[k].whole && of_key[k].more > most.more)
+            most = of_key[k];
+    return most;
+}
+
+static int test_surplus(const walk *w, const surplus *s, const shaped *at, bool fired)
+{
+    const bool alone = assay_trial_workers(w->rule->trial) == 1;
+    const assay_row row = s->more ? assay_series_row(w->state->series, s->row) : (assay_row){.tensor = ASSAY_NO_TENSOR};
+    char shape[200], note[400] = "";
+    if (s->more) {
+        print_shape(w, row.value[0], shape, sizeof shape);
+        snprintf(note, sizeof note, "of shape %s the optimizer has %llu, the model %llu", shape,
+                 (unsigned long long)s->others, (unsigned long long)s->own);
+    }
+    const assay_finding finding = {.step = step_at(w, at->step),
+                                   .tensor = row.tensor,
+                                   .worker = alone ? ASSAY_ALL_WORKERS : at->worker,
+                                   .test = OPTIMIZER,
+                                   .value = (double)s->more,
+                                   .note = note};
+    return w->wanted[OPTIMIZER] && in_range(w, finding.step) ? assay_findings_test(w->findings, fired, &finding)
+                                                             : ASSAY_OK;
+}
+
+/* One worker's steps, [s, end). What the optimizer has more at all of several steps the training does not save: the
+ * centres of a loss, a second network. */
+static int test_worker(const walk *w, const shaped *s, const shaped *end)
+{
+    int status = ASSAY_OK;
+    uint64_t least = UINT64_MAX, steps = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (const shaped *first = s, *next; first < end && status == ASSAY_OK; first = next) {
+            for (next = first; next < end && next->step == first->step;)
+                next++;
+            const surplus found = count_surplus(first, next);
+            if (pass == 1)
+                status = test_surplus(w, &found, first, found.more > (steps > 1 ? least : 0));
+            least = pass == 0 && found.more < least ? found.more : least;
+            steps += pass == 0;
+        }
+    return status;
+}
+
+static int test_optimizer(const walk *w, assay_error *err)
+{
+    shaped *all = calloc((size_t)w->rows + 1, sizeof *all);
+    if (!all)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const shaped *end = all + take_shapes(w, all);
+    int status = ASSAY_OK;
+    if (end - all > 1)
+        qsort(all, (size_t)(end - all), sizeof *all, compare_shaped);
+    for (const shaped *first = all, *next; first < end && status == ASSAY_OK; first = next) {
+        for (next = first; next < end && next->worker == first->worker;)
+            next++;
+        status = test_worker(w, first, next);
+    }
+    free(all);
+    return status;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     walk w = {.rule = rule, .state = state, .findings = assay_verdict_findings(verdict)};
@@ -421,6 +567,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = walk_names(&w);
     }
     ASSAY_THEN(status, test_files(&w));
+    ASSAY_THEN(status, test_optimizer(&w, err));
     free(order);
     free(w.closed);
     free(w.claims);
@@ -447,6 +594,7 @@ const assay_rule_ops assay_rule_checkpoint_structure = {
     .sentences = ASSAY_TEXTS([APPEARED] = "{tensor}{of} was not in the checkpoint before, and is at {when}",
                              [DTYPE] = "the dtype of {tensor}{of} changed at {when}",
                              [FILES] = "the checkpoint is damaged or incomplete at {when}",
+                             [OPTIMIZER] = "the optimizer has state of {value} that the model does not have at {when}",
                              [SHAPE] = "the shape of {tensor}{of} changed at {when}",
                              [TIED] = "{tensor}{of} was no longer tied at {when}",
                              [VANISHED] = "{tensor}{of} was gone from the checkpoint at {when}"),

@@ -23,7 +23,7 @@
 static const char JOB[] =
     "{\"trials\": [], \"rules\": ["
     "{\"rule\": \"MissingWorker\"}, {\"rule\": \"ReplicaDivergence\"},"
-    "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,shape,tied,vanished\"}},"
+    "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,optimizer,shape,tied,vanished\"}},"
     "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false, \"tensor_regex\": \"^(?!metrics/)\"}},"
     "{\"rule\": \"AllZero\", \"parameters\": {\"collection_names\": \"weights,biases\", \"num_steps\": 1000000, \"after_values\": true}},"
     "{\"rule\": \"TensorVariance\", \"parameters\": {\"collection_names\": \"weights\", \"max_threshold\": 1e40}},"

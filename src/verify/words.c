@@ -12,6 +12,7 @@ static const char *change_of(const char *test)
     } known[] = {{"vanished", "it was there at the step before"},
                  {"tied", "it is no longer tied"},
                  {"dtype", "its dtype changed"},
+                 {"optimizer", "the optimizer has state of parameters that the model does not have"},
                  {"shape", "its shape changed"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].test, test) == 0)
