@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "base/search.h"
+#include "format/checkpoint/aside.h"
 #include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/deepspeed.h"
 #include "format/checkpoint/files.h"
@@ -387,6 +388,19 @@ static bool is_known(const assay_lister *l, const char *name)
     return false;
 }
 
+/* Are checkpoints among the names in a directory, by their own names and by what is in them? "backup/checkpoint-300". */
+static bool has_checkpoints(const assay_lister *l, const char *path, const assay_names *names)
+{
+    bool any = false;
+    for (size_t i = 0; i < names->count && !any; i++) {
+        char below[ASSAY_PATH_ROOM];
+        int64_t step = 0;
+        any = assay_ckpt_step(l->catalog->options, names->name[i], &step) &&
+              snprintf(below, sizeof below, "%s/%s", path, names->name[i]) < (int)sizeof below && has_tensors(l, below);
+    }
+    return any;
+}
+
 /* Names what lies beside the entries of a series and is none of them by its name alone: directories with tensors and no
  * step, and files whose ending is one of tensor files but for a byte. */
 static void name_strays(assay_lister *l)
@@ -403,7 +417,11 @@ static void name_strays(assay_lister *l)
             assay_store_list(l->store, name, &inside, NULL) != ASSAY_OK)
             continue;
         const survey s = survey_names(name, &inside);
-        if ((s.any || s.deepspeed || s.rank_directories > 0) && !is_known(l, name))
+        const bool own = s.any || s.deepspeed || s.rank_directories > 0;
+        if (!own && has_checkpoints(l, name, &inside))
+            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
+                               "%s: checkpoints lie in it; they are not read: give the directory by itself", name);
+        else if (own && !is_known(l, name))
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
                                "%s: has tensors, and no step in its name; it is not read: give the directory by itself",
                                name);
@@ -623,29 +641,6 @@ static size_t list_entries(const assay_lister *l, const assay_companions *beside
     return count;
 }
 
-/* Where the name of another checkpoint ends in that of a directory, with its number in it, and something stands behind,
- * as where one was put aside ("checkpoint-300~") or is being copied ("checkpoint-300.Ab12Cd"); 0: nowhere. Epochs may have
- * a fraction. */
-static size_t before_aside(const assay_lister *l, const char *name, const assay_dict *forms, assay_buf *form)
-{
-    static const char DIGITS[] = "0123456789";
-    for (size_t at = strlen(name); at-- > 1;) {
-        char before[ASSAY_PATH_ROOM];
-        int64_t step = 0;
-        if (!strchr(".~ ", name[at]) || at >= sizeof before ||
-            (name[at + 1] && !name[at + 1 + strspn(name + at + 1, DIGITS)]))
-            continue;
-        memcpy(before, name, at);
-        before[at] = '\0';
-        assay_buf_clear(form);
-        assay_path_put_series(before, form);
-        if (assay_buf_status(form) == ASSAY_OK && assay_ckpt_step(l->catalog->options, before, &step) &&
-            assay_dict_find(forms, (const char *)form->data, form->size) != ASSAY_NO_ID)
-            return at;
-    }
-    return 0;
-}
-
 /* Takes the directories out whose names are those of others of the series with something behind, and names them. What
  * begins with a point is not finished. */
 static int set_aside(assay_lister *l, entry *entries, size_t *count)
@@ -662,12 +657,13 @@ static int set_aside(assay_lister *l, entry *entries, size_t *count)
     }
     for (size_t i = 0; i < *count && memory; i++) {
         const entry *e = &entries[i];
-        if (e->file || before_aside(l, e->name, forms, &form) == 0)
+        if (e->file || !assay_ckpt_is_put_aside(l->catalog->options, e->name, forms, &form))
             entries[kept++] = *e;
         else
-            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, e->step, e->name, -1,
-                               "%s is not read: its name is that of another checkpoint of the series, but for its end",
-                               e->name);
+            assay_problems_add(
+                &l->catalog->problems, ASSAY_PROBLEM_NAME, e->step, e->name, -1,
+                "%s is not read: its name is that of another checkpoint of the series, but for its beginning or end",
+                e->name);
     }
     for (size_t i = 0; i < l->top->count && memory && assay_dict_count(forms) > 0; i++) {
         const char *name = l->top->name[i];
@@ -677,7 +673,8 @@ static int set_aside(assay_lister *l, entry *entries, size_t *count)
                 assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
                                    "%s is not read: rsync keeps there what it has not copied to its end", name);
         if (name[0] == '.' && assay_ckpt_step(l->catalog->options, name + 1, &step) &&
-            before_aside(l, name + 1, forms, &form) > 0 && assay_store_exists(l->store, name, NULL) == 0)
+            assay_ckpt_is_put_aside(l->catalog->options, name + 1, forms, &form) &&
+            assay_store_exists(l->store, name, NULL) == 0)
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, name, -1,
                                "%s is not read: a program that copies a checkpoint calls it so until it is done", name);
     }
