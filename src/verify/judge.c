@@ -624,6 +624,23 @@ static void put_why(const step_facts *facts, assay_verify_state state, assay_buf
         assay_put_format(out, " and %zu more", more);
 }
 
+/* Nothing is sound of which no tensor was read: an archive or a header may say that it has none. */
+static int doubt_empty(judging *g)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < g->j->steps && status == ASSAY_OK && !g->j->records; i++) {
+        const assay_verify_step *step = &g->j->step[i];
+        bool any = false;
+        for (size_t f = 0; f < g->j->files && !any; f++)
+            any = g->j->file[f].step == step->step && g->j->file[f].tensors > 0;
+        for (int state = ASSAY_VERIFY_UNREAD; state < ASSAY_VERIFY_STATES && !any; state++)
+            any = g->facts[i].said[state] > 0;
+        if (!any)
+            status = speak(g, step->step, ASSAY_VERIFY_UNREAD, step->name, "there is no tensor in it");
+    }
+    return status;
+}
+
 static int settle(judging *g)
 {
     g->j->last_sound = -1;
@@ -676,8 +693,8 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
         status = add_rule(&g, &trial->rules[i]);
     if (status == ASSAY_OK)
         status = add_unkept_losses(&g, &trial->problems);
-    if (status == ASSAY_OK)
-        status = settle(&g);
+    ASSAY_THEN(status, doubt_empty(&g));
+    ASSAY_THEN(status, settle(&g));
     for (size_t i = 0; g.facts && i < out->steps; i++) {
         for (int s = 0; s < ASSAY_VERIFY_STATES; s++)
             free(g.facts[i].first[s]);

@@ -29,9 +29,9 @@ from checkpoint_copies import copies
 from checkpoint_holes import holes
 from checkpoint_layouts import DAMAGED, LAYOUTS, SOUND, STEPS, SUSPECT, CODE, INCOMPLETE, UNREAD, Case, adam, as_torch, hugging_face, newest, put, spread, tensors
 from checkpoint_neighbours import neighbours
+from checkpoint_optimizers import empty, optimizers
 from checkpoints import safetensors_bytes, save_dcp, save_safetensors, save_sharded
 
-# ---- values ----
 def values_gone_bad(work):
     """NaN in one element, whatever the tensor is called, in every layout, alone and with --last."""
     names = ("pos_embed", "running_var", "layers.1.gamma", "experts.w1", "layers.0.fc.bias")
@@ -388,7 +388,7 @@ def seal_and_flip(work, seal, places=3):
 def odd(work):
     """What is no dictionary of tensors, and what is hardly one."""
     save_safetensors(work / "empty.safetensors", {}, {"format": "pt"})
-    yield Case("safetensors without tensors", work / "empty.safetensors", SOUND)
+    yield Case("safetensors without tensors", work / "empty.safetensors", UNREAD)
     put(work / "arrays.pt", {"model": {"w": torch.ones(3), "a": numpy.full(3, numpy.nan)}})
     yield Case("an array of NumPy among tensors", work / "arrays.pt", SOUND, "see 1 note")
     put(work / "array.pt", {"a": numpy.full(3, numpy.nan)})
@@ -791,7 +791,7 @@ def sound(work):
             yield Case(layout + " is sound", root, SOUND, "resume from .*%d" % STEPS[-1], options)
 
 
-ALL = (sound, values_gone_bad, zeros, holes, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, neighbours, copies, stale, odd, odd_forms, two_forms, frameworks, several,
+ALL = (sound, values_gone_bad, zeros, holes, flipped_bits, cut_files, missing_files, lost_ranks, stand_ins, other_steps, neighbours, copies, optimizers, stale, odd, empty, odd_forms, two_forms, frameworks, several,
        pickles, hidden_pickles, other_programs, graded)
 
 

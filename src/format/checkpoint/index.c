@@ -344,8 +344,7 @@ static void name_empty(const assay_contents *c, const char *path)
                            "%s: it is an object of %s, which only its own program can load: save its state_dict() to "
                            "have the tensors read",
                            *path ? path : ".", c->object);
-    else if (assay_dict_count(c->files) != 1 ||
-             assay_ckpt_kind_of(assay_dict_name(c->files, 0, NULL)) != ASSAY_CKPT_SAFETENSORS) /* its header says so */
+    else
         assay_problems_add(c->problems, ASSAY_PROBLEM_EMPTY, c->step, path, -1, "%s: there is no tensor in it",
                            *path ? path : ".");
 }
