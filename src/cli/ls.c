@@ -10,6 +10,8 @@
 #include "cli/terminal.h"
 #include "report/report.h"
 #include "report/text/listing.h"
+#include "trial/places.h"
+#include "trial/trial_format.h"
 
 /* ---- what is listed ---- */
 
@@ -314,53 +316,30 @@ static int look_at(overview *o, assay_trial_reader *reader, const assay_part *pa
     return status == ASSAY_ENOMEM ? status : o->files->problems.status;
 }
 
-/* How many entries of a part are in a file. */
-static uint32_t count_in_file(const assay_shard *s, const assay_part *part, uint32_t file)
-{
-    uint32_t count = 0;
-    for (size_t i = part->first; i < part->first + part->count; i++)
-        count += assay_part_same_file(part, s->entries[i].file, file);
-    return count;
-}
-
-/* The path of a part's file in `room`; NULL, and a problem, when it is not there. */
-static const char *find_file(overview *o, const assay_part *part, uint32_t file, char room[ASSAY_PATH_ROOM])
-{
-    assay_error err = {""};
-    const char *path = assay_part_file(&o->files->catalog, part, file, room);
-    int there = path ? assay_store_exists(o->files->store, path, &err) : 0;
-    if (there < 0)
-        assay_problems_add(&o->files->problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
-    if (there != 0)
-        return there == 1 ? path : NULL;
-    uint32_t records = count_in_file(&o->files->shard, part, file);
-    assay_problems_add(&o->files->problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path ? path : room, -1,
-                       "the index lists %u record%s in this file, which is not there", records, assay_plural(records));
-    return NULL;
-}
-
 static int look_at_part(overview *o, assay_trial_reader *reader, const assay_part *part)
 {
     const assay_shard *s = &o->files->shard;
+    const bool in_files = !assay_format_of(part->format)->in_notes && !assay_format_of(part->format)->assembled;
     char room[ASSAY_PATH_ROOM] = "";
-    const char *path = NULL;
     const assay_entry *last = NULL;
+    uint64_t size = UINT64_MAX; /* of the file under way */
     int status = ASSAY_OK;
     for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
         const assay_entry *entry = &s->entries[i];
         overview_tensor *t = &o->tensor[entry->tensor];
         if (entry->kind == ASSAY_PIECE) /* the whole has a row of its own */
             continue;
-        if (!last || !assay_part_same_file(part, last->file, entry->file))
-            path = find_file(o, part, entry->file, room);
+        if (in_files && (!last || !assay_part_same_file(part, last->file, entry->file)))
+            status =
+                assay_part_check_file(o->files->store, &o->files->catalog, s, part, entry, &o->files->problems, &size);
         last = entry;
         if (t->last_step != part->step)
             t->steps++;
         t->last_step = part->step;
         if (entry->kind == ASSAY_RAW) {
             t->raw++;
-            if (t->dtype < 0 && path)
-                status = look_at(o, reader, part, path, entry);
+            if (status == ASSAY_OK && t->dtype < 0 && entry->offset <= size && entry->length <= size - entry->offset)
+                status = look_at(o, reader, part, assay_part_file(&o->files->catalog, part, entry->file, room), entry);
         } else {
             t->reductions |= 1u << entry->kind;
         }

@@ -41,7 +41,7 @@ static int print_figures(const pack_options *options, const assay_pack_figures *
         assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
     if (code == CLI_LOSSES)
         assay_log_warn("%" PRIu64 " file%s could not be read, and the index has %" PRIu64
-                       " problem%s: all were packed as they are",
+                       " problem%s: all were packed as they are, and `assay ls` names them",
                        f->unreadable, assay_plural(f->unreadable), f->losses, assay_plural(f->losses));
     if (cli_given()->form == CLI_JSON) {
         assay_jw w = assay_jw_over(&text);

@@ -116,9 +116,9 @@ static int conclude(const assay_outcome *outcome)
         assay_error err = {""};
         if (trial->status != ASSAY_OK)
             return cli_fail(trial->status, &trial->error);
+        cli_warn_problems(trial->trial->path, &trial->problems); /* a log beside traces may have been lost */
         if (of_ranks && trial->catalog.format_count == 0)
             return cli_fail(assay_fail(&err, ASSAY_ENOTFOUND, "%s: %s", trial->trial->path, of_ranks), &err);
-        cli_warn_problems(trial->trial->path, &trial->problems);
         lacking += lacks_steps(trial->info);
     }
     if (lacking > 0 && lacking == outcome->trial_count) {

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "pack/pack_internal.h"
 #include "store/index_cache.h"
+#include "trial/places.h"
 
 enum { CHUNK_ROWS = 1 << 16 };
 
@@ -192,6 +193,21 @@ static int put_tensors(assay_packing *p, assay_error *err)
     free(rows);
     assay_buf_release(&names);
     return status;
+}
+
+int assay_pack_check(assay_packing *p, uint64_t *losses, assay_error *err)
+{
+    const assay_source *source = p->source;
+    assay_problems problems;
+    int status = ASSAY_OK;
+    assay_problems_init(&problems);
+    for (size_t i = 0; i < source->shard.count && status == ASSAY_OK; i++)
+        status =
+            assay_part_check_files(source->store, &source->catalog, &source->shard, &source->shard.parts[i], &problems);
+    *losses = problems.losses;
+    assay_problems_release(&problems);
+    status = assay_comm_agree(p->comm, status, err);
+    return status == ASSAY_OK ? assay_comm_sum(p->comm, losses, 1) : status;
 }
 
 int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err)

@@ -14,7 +14,7 @@ typedef struct assay_pack_options {
 typedef struct assay_pack_figures { /* the same on every rank */
     uint64_t trials, files, bytes, records;
     uint64_t unreadable; /* files that could not be read, carried as such */
-    uint64_t losses;     /* problems of the trials' index that mean damage or loss */
+    uint64_t losses;     /* problems of the trials' index that mean damage or loss, and files that lack records of it */
     bool kept;           /* --resume: the file was there, complete and of the same trials */
     bool anew;           /* --resume: an unfinished file was there, and packing began again */
 } assay_pack_figures;

@@ -26,6 +26,8 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
 int assay_pack_bytes(assay_packing *p, assay_error *err);
 /* index.c: what the index says, as tables. *records gets the number of entries. Collective. */
 int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err);
+/* index.c: how many files lack records that the index has; sizes are looked at, and no contents. Collective. */
+int assay_pack_check(assay_packing *p, uint64_t *losses, assay_error *err);
 
 /* sums.c: notes the checksums of the rows [first, first + count) of a table, which this rank writes. */
 void assay_pack_sum(assay_packing *p, const char *name, const assay_hdf5_layout *layout, uint64_t first, uint64_t count,

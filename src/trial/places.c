@@ -90,3 +90,52 @@ int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const 
             return 0;
     return assay_part_is_promised(part) ? 1 : have_heads(store, catalog, part, first, end);
 }
+
+int assay_part_check_file(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
+                          const assay_part *part, const assay_entry *first, assay_problems *problems, uint64_t *size)
+{
+    const assay_entry *end = shard->entries + part->first + part->count, *beyond = NULL;
+    char room[ASSAY_PATH_ROOM] = "";
+    assay_error err = {""};
+    uint32_t records = 0, lost = 0;
+    const char *path = assay_part_file(catalog, part, first->file, room);
+    const int there = path ? assay_store_size_of(store, path, size, &err) : 0;
+    *size = there == 1 ? *size : 0;
+    for (const assay_entry *e = first; e < end && assay_part_same_file(part, e->file, first->file); e++) {
+        const bool outside = there == 1 && (e->offset > *size || e->length > *size - e->offset);
+        records++;
+        lost += outside;
+        beyond = outside && !beyond ? e : beyond;
+    }
+    if (there < 0)
+        assay_problems_add(problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
+    else if (there == 0)
+        assay_problems_add(problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path ? path : room, -1,
+                           "%s: the index lists %u record%s in this file, which is not there", path ? path : room,
+                           records, records == 1 ? "" : "s");
+    else if (beyond)
+        assay_problems_add(
+            problems, ASSAY_PROBLEM_RECORD, part->step, path, (int64_t)beyond->offset,
+            "%s: offset %llu: the file ends early: it has %llu bytes, and %u of %u record%s end%s behind them", path,
+            (unsigned long long)beyond->offset, (unsigned long long)*size, lost, records, records == 1 ? "" : "s",
+            lost == 1 ? "s" : "");
+    return problems->status;
+}
+
+int assay_part_check_files(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
+                           const assay_part *part, assay_problems *problems)
+{
+    const assay_trial_format *format = assay_format_of(part->format);
+    const assay_entry *e = shard->entries + part->first, *end = e + part->count;
+    int status = ASSAY_OK;
+    if (format->in_notes || format->assembled)
+        return ASSAY_OK;
+    while (e < end && status == ASSAY_OK) {
+        const assay_entry *first = e;
+        uint64_t size = 0;
+        status = assay_part_check_file(store, catalog, shard, part, first, problems, &size);
+        while (e < end && assay_part_same_file(part, e->file, first->file))
+            e++;
+    }
+    return status;
+}

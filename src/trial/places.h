@@ -28,3 +28,12 @@ bool assay_unit_is_behind(const assay_catalog *catalog, size_t i);
 /* 1 when the part's files hold every record of its rows, 0 when not yet, or ASSAY_ENOMEM. */
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part);
+
+/* Looks at the size of the file that `first`, the first of its entries in the part, lies in: names it in `problems` where
+ * it is not there, cannot be looked at, or ends before a record that the index has. *size gets its bytes, 0 where it is
+ * not there. 0 or ASSAY_ENOMEM. No file is opened. */
+int assay_part_check_file(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
+                          const assay_part *part, const assay_entry *first, assay_problems *problems, uint64_t *size);
+/* The same of each file of the part; records that lie in no file have none. */
+int assay_part_check_files(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
+                           const assay_part *part, assay_problems *problems);
