@@ -2,7 +2,7 @@
 """Nothing is left out without a word: a law over every format in formats.def and event_formats.def, each kind of metric log, sealed
 checkpoints, the directory of a job, and reports.
 
-    omissions.py --assay PROGRAM --shim LIBRARY [--ranks N...] [--long] [--only FORMAT...]
+    omissions.py --assay PROGRAM --shim LIBRARY [--ranks N...] [--long] [--only NAME...] [--but NAME...]
 
 The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME, logs are those of tests/support/logs.py; `verify`
 holds sealed checkpoints against their seals, `why` reads what a job left, and `history` reads reports. To each of their files and directories happens
@@ -381,9 +381,15 @@ def subjects(args, place):
     yield "reports", reports, "history", False
 
 
+def is_chosen(args, name):
+    """`log-` stands for all names that begin so."""
+    among = lambda names: any(name == n or (n.endswith("-") and name.startswith(n)) for n in names)
+    return (not args.only or among(args.only)) and not among(args.but)
+
+
 def try_subject(args, place, name, source, main_command, parallel):
     checks = Checks()
-    if (not args.only or name in args.only) and checks.expect(source.is_dir(), "%s has no small trial %s" % (name, source)):
+    if is_chosen(args, name) and checks.expect(source.is_dir(), "%s has no small trial %s" % (name, source)):
         (place / name).mkdir()
         subject = Subject(args, checks, place / name, name, source, main_command, parallel)
         for part in args.parts:
@@ -399,6 +405,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="*", default=[])
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--only", nargs="+")
+    parser.add_argument("--but", nargs="+", default=[])
     parser.add_argument("--parts", nargs="+", default=["faults", "changes", "keys", "servers"])
     args = parser.parse_args()
     checks = Checks()
