@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "report/forms/forms.h"
+#include "report/model/diagnosis.h"
 #include "report/sections/sections.h"
 
 /* Opens an item of a list that has one item a line. */
@@ -22,7 +23,7 @@ static void begin_list(assay_jw *w, unsigned blanks, const char *key)
 /* A text that is left out where there is none. */
 static void put_if_there(assay_jw *w, const char *key, const char *text)
 {
-    if (text)
+    if (text && *text)
         assay_jw_text(w, key, text);
 }
 
@@ -348,6 +349,50 @@ static void put_log(const assay_log_facts *log, assay_jw *w)
     assay_jw_end(w);
 }
 
+static void put_cause(const assay_outcome *outcome, const report_diagnosis *diagnosis, const assay_cause *cause,
+                      assay_jw *w)
+{
+    const assay_onset_span *began = &cause->began;
+    begin_row(w, 4);
+    ASSAY_JW(w, "cause", cause->name, "certainty", assay_certainty_name(cause->certainty), "wrong", cause->wrong,
+             "sentence", cause->sentence);
+    if (began->mode != ASSAY_MODE_NONE) { /* of what is told by time, the rules' findings have the times */
+        assay_jw_object(w, "began");
+        ASSAY_JW(w, "mode", assay_mode_name(began->mode), "from", began->from, "to", began->to, "step", began->step);
+        assay_jw_end(w);
+    }
+    put_if_there(w, "tensor", cause->tensor);
+    put_if_there(w, "workers", cause->workers);
+    put_if_there(w, "advice", cause->advice);
+    put_if_there(w, "record", cause->record);
+    assay_jw_array(w, "explains");
+    for (size_t i = 0; i < cause->explained; i++) {
+        const assay_evidence *e = &diagnosis->evidence[cause->evidence[i]];
+        bool again = false;
+        for (size_t k = 0; k < i && !again; k++)
+            again = diagnosis->evidence[cause->evidence[k]].rule == e->rule;
+        if (!again)
+            assay_jw_text(w, NULL, outcome->job->rules[e->rule]->name);
+    }
+    assay_jw_end(w);
+    assay_jw_end(w);
+}
+
+/* What explains the findings; the first cause leads the verdict. */
+static int put_causes(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_jw *w)
+{
+    report_diagnosis diagnosis;
+    ASSAY_TRY(report_diagnose(outcome, trial, &diagnosis));
+    if (diagnosis.is.causes > 0) {
+        begin_list(w, 3, "causes");
+        for (size_t i = 0; i < diagnosis.is.causes; i++)
+            put_cause(outcome, &diagnosis, &diagnosis.is.cause[i], w);
+        assay_jw_end(w);
+    }
+    report_diagnosis_release(&diagnosis);
+    return ASSAY_OK;
+}
+
 static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_worker_names *names,
                      assay_jw *w)
 {
@@ -365,7 +410,8 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     put_log(&trial->catalog.log, w);
     put_incomplete(trial, names, w);
     put_problems(trial, w);
-    const int status = report_put_profile_json(outcome, trial, w);
+    int status = put_causes(outcome, trial, w);
+    ASSAY_THEN(status, report_put_profile_json(outcome, trial, w));
     report_put_traces_json(trial, w);
     begin_list(w, 3, "rules");
     for (size_t i = 0; i < outcome->job->rule_count; i++) {

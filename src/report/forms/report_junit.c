@@ -145,6 +145,8 @@ static void put_evidence(const assay_trial_outcome *trial, const report_rule *ru
     if (d && rule->findings)
         sections_put_evidence(trial, rule, SECTIONS_ROWS_LEAST, d);
     if (d)
+        sections_put_advice(rule, NULL, d);
+    if (d)
         doc_render_text(d, NULL, out);
     else if (out->status == ASSAY_OK)
         out->status = ASSAY_ENOMEM;

@@ -16,7 +16,7 @@ static const object_form REPORT = {
     (const char *const[]){"schema", "trials", "verdict", "comparison", "bands", "run", NULL}, 2};
 static const object_form TRIAL = {(const char *const[]){"name", "rules", "path", "workers", "modes", "steps", "tensors",
                                                         "ended", "incomplete", "problems", "problems_total", "facts",
-                                                        "recorded", "profile", "aggregations", NULL},
+                                                        "recorded", "causes", "profile", "aggregations", NULL},
                                   2};
 static const object_form RULE = {(const char *const[]){"name", "status", "severity", "rule", "parameters", "datapoints",
                                                        "findings_total", "steps", "first", "findings", "message",

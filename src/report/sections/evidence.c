@@ -416,11 +416,17 @@ void sections_put_evidence(const assay_trial_outcome *trial, const report_rule *
     put_first_hardware(&e, d);
     if (rule->text && rule->text->size > 0)
         doc_lines(d, (const char *)rule->text->data, rule->text->size);
-    if (rule->instance->ops)
-        doc_advice(d, rule->instance->ops->advice, rule->instance->ops->remedies);
 done:
     if (status == ASSAY_OK)
         assay_worker_names_release(&names);
     free(e.row);
     free(e.workers);
+}
+
+void sections_put_advice(const report_rule *rule, const assay_cause *cause, doc *d)
+{
+    if (cause && cause->advice[0])
+        doc_advice(d, cause->advice, NULL);
+    else if (rule->instance->ops)
+        doc_advice(d, rule->instance->ops->advice, rule->instance->ops->remedies);
 }

@@ -135,6 +135,7 @@ static void begin_card(const assay_report *report, size_t t, size_t i, const ass
         put_origin(trial, &rule, d);
     if (rule.findings)
         sections_put_evidence(trial, &rule, rows_of_card(report), d);
+    sections_put_advice(&rule, cause, d);
 }
 
 static void put_card(const assay_report *report, size_t t, size_t i, doc *d)

@@ -5,6 +5,7 @@
  * with section_NAME() and one line in sections.def. */
 #pragma once
 
+#include "diagnosis/diagnosis.h"
 #include "report/document/document.h"
 #include "report/model/curves.h"
 #include "report/model/report_model.h"
@@ -36,9 +37,12 @@ enum { SECTIONS_ID_ROOM = 48 };
 const char *sections_card_id(size_t trial, size_t rule, char room[SECTIONS_ID_ROOM]);
 
 /* The findings of a rule that fired: how many and since when, a picture, a table of at most `most` rows, what it says
- * itself, what to do. (evidence.c) */
+ * itself. (evidence.c) */
 enum { SECTIONS_ROWS_MOST = 500, SECTIONS_ROWS_LEAST = 10 };
 void sections_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, size_t most, doc *d);
+/* What to do: about the cause that the findings lead to, if it is known (else NULL); the rule's own advice is about all
+ * causes that it may have, and would send people after another one. (evidence.c) */
+void sections_put_advice(const report_rule *rule, const assay_cause *cause, doc *d);
 /* Charts of the learning rate and the norm of the gradients, where they were recorded. (beside_loss.c) */
 void sections_put_beside_loss(const assay_trial_outcome *trial, const assay_curves *curves, doc *d);
 /* Name, path, workers, steps and tensors; steps that some worker never wrote; damage. (trials.c, damage.c) */

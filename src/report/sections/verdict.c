@@ -105,11 +105,7 @@ static void put_advice(const assay_report *report, size_t t, const report_rule *
     doc_fail(d, status);
     if (status != ASSAY_OK)
         return;
-    const assay_cause *cause = diagnosis.is.causes > 0 ? &diagnosis.is.cause[0] : NULL;
-    if (cause && cause->advice[0])
-        doc_advice(d, cause->advice, NULL);
-    else
-        doc_advice(d, lead->instance->ops->advice, lead->instance->ops->remedies);
+    sections_put_advice(lead, diagnosis.is.causes > 0 ? &diagnosis.is.cause[0] : NULL, d);
     report_diagnosis_release(&diagnosis);
 }
 

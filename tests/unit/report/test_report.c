@@ -168,8 +168,12 @@ static void test_json(void)
     expect_keys(json, "schema verdict trials run");
     CU_ASSERT_STRING_EQUAL(at(json, "schema")->valuestring, "assay-report/1");
     const cJSON *trial = at(json, "trials")->child;
-    expect_keys(trial,
-                "name path workers modes steps tensors ended incomplete problems_total problems rules aggregations");
+    expect_keys(trial, "name path workers modes steps tensors ended incomplete problems_total problems causes rules "
+                       "aggregations");
+    const cJSON *cause = at(trial, "causes")->child;
+    CU_ASSERT(at(cause, "sentence")->valuestring[0] && cJSON_IsBool(at(cause, "wrong")));
+    CU_ASSERT_STRING_EQUAL(at(cause, "explains")->child->valuestring,
+                           at(at(trial, "rules")->child, "name")->valuestring);
     CU_ASSERT(at(at(at(trial, "modes"), "TRAIN"), "steps")->valueint == 2 &&
               at(at(at(trial, "modes"), "EVAL"), "first")->valueint == 20);
     const cJSON *missing = at(cJSON_GetArrayItem(at(trial, "incomplete"), 2), "missing_workers");
