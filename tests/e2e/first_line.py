@@ -32,11 +32,11 @@ FAULTY = ("cause_inputs_zero", "cause_same_data_in_another_order", "cause_softma
           "fifth_one_batch_reshuffled", "fifth_evaluation_rows_seen", "fifth_underflow_grows", "seventh_codes_of_a_smaller_table",
           "seventh_two_classes_weigh_nothing", "seventh_middle_of_three_frozen", "thirteenth_log_probability_detached",
           "fifteenth_bit_of_a_gradient_flipped", "fifteenth_shares_among_the_batch", "fifteenth_targets_of_other_rows",
-          "fifteenth_half_of_the_things_never_learn", "fifteenth_mean_teacher_never_follows")
+          "fifteenth_half_of_the_things_never_learn", "fifteenth_mean_teacher_never_follows", "fifteenth_clipped_by_a_millionth")
 HEALTHY = ("zoo_graph", "zoo_counts", "zoo_adapters", "zoo_fifth_whole_set_each_step", "zoo_fifth_a_worker_leaves", "zoo_seventh_easy_ones_first",
            "zoo_seventh_targets_network_copied", "zoo_fifteenth_two_rows_a_batch", "zoo_fifteenth_sparse_tables")
 AT_100 = ("cause_inputs_zero", "cause_softmax_twice", "more_clipped_to_nothing", "fifth_underflow_grows", "seventh_two_classes_weigh_nothing",
-          "seventh_middle_of_three_frozen", "fifteenth_mean_teacher_never_follows", "zoo_graph", "zoo_fifth_a_worker_leaves", "zoo_seventh_easy_ones_first")
+          "seventh_middle_of_three_frozen", "fifteenth_mean_teacher_never_follows", "fifteenth_clipped_by_a_millionth", "zoo_graph", "zoo_fifth_a_worker_leaves", "zoo_seventh_easy_ones_first")
 AT_ALL_RANKS = ("cause_softmax_twice", "cause_one_layer_of_one_worker")
 SOUND = r"^(nothing wrong in \d+ rules|\d+ rules passed on \d+ of \d+ TRAIN steps)"
 
