@@ -579,6 +579,7 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
     ASSAY_THEN(status, test_evaluated_class(w, from, to));
     ASSAY_THEN(status, test_bounds(w, from, to));
     ASSAY_THEN(status, test_shares(w, from, to));
+    ASSAY_THEN(status, test_logarithms(w, from, to));
     ASSAY_THEN(status, test_unseen(w, from, to));
     ASSAY_THEN(status, test_evaluation(w, from, to));
     return status == ASSAY_OK ? test_scale(w, from, to, ASSAY_MODE_TRAIN, TARGETS) : status;

@@ -141,6 +141,40 @@ static inline int test_bounds(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
+/* The row of the tensor called KLDivLoss_NAME of a worker and step; NULL: there is none. */
+static inline const double *divergence_row(const walk *w, const char *name, assay_row at)
+{
+    for (uint64_t i = 0; i < w->count; i++) {
+        const assay_row row = assay_series_row(w->series, i);
+        if (row.step == at.step && row.worker == at.worker &&
+            strcmp(assay_trial_tensor(w->rule->trial, row.tensor), name) == 0)
+            return row.value;
+    }
+    return NULL;
+}
+
+/* Targets of a divergence that are logarithms, where it takes them for probabilities: it is not a number then, though all
+ * that it is given is finite. A divergence that is told of logarithms is finite. */
+static inline int test_logarithms(const walk *w, uint64_t from, uint64_t to)
+{
+    const assay_trial *trial = w->rule->trial;
+    bool recorded = false;
+    if (strcmp(assay_trial_tensor(trial, assay_series_row(w->series, w->order[from]).tensor), "KLDivLoss_input_1") != 0)
+        return ASSAY_OK;
+    for (uint32_t t = 0; !recorded && t < assay_trial_tensors(trial); t++)
+        recorded = strcmp(assay_trial_tensor(trial, t), "KLDivLoss_output_0") == 0;
+    for (uint64_t i = from; recorded && i < to; i++) {
+        const assay_row row = assay_series_row(w->series, w->order[i]);
+        const double *scores = divergence_row(w, "KLDivLoss_input_0", row);
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "targets from %.3g to %.3g, which are logarithms, where probabilities belong",
+                 row.value[LEAST], row.value[LARGEST]);
+        if (isfinite(row.value[SUM]) && row.value[LEAST] < 0 && scores && isfinite(scores[SUM]))
+            return test(w, i, BOUNDS, !divergence_row(w, "KLDivLoss_output_0", row), row.value[LEAST], 0, note);
+    }
+    return ASSAY_OK;
+}
+
 /* Targets of a cross entropy that are shares of classes, one for each score: is it at all steps that those of a row sum
  * to one number, which is not 1? Sums that differ are numbers of tags. */
 static inline int test_shares(const walk *w, uint64_t from, uint64_t to)

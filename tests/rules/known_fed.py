@@ -268,5 +268,31 @@ def shares_of_all_that_there_is(folder):
     return scored(folder, None), [says("all")]
 
 
+def diverging(folder, loss, scores=0.0):
+    made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(48)
+    for step in range(20):
+        x = rng.normal(0, 1, (2, 16, 5))
+        x = x - numpy.log(numpy.exp(x).sum(2, keepdims=True))
+        made.step(step, "TRAIN", step, {"KLDivLoss_input_0": (x[0] + scores).astype("float32"), "KLDivLoss_input_1": x[1].astype("float32"),
+                                        "KLDivLoss_output_0": numpy.float32(loss)})
+    return made.end()
+
+
+@case
+def targets_in_logarithms(folder):
+    return diverging(folder, numpy.nan), [says("logarithms", "bounds", 0)]
+
+
+@case
+def targets_in_logarithms_as_told(folder):
+    return diverging(folder, 0.3), [says("told")]
+
+
+@case
+def divergence_of_what_is_no_number(folder):
+    """It comes from the scores."""
+    return diverging(folder, numpy.nan, numpy.nan), [says("scores")]
+
+
 if __name__ == "__main__":
     main()
