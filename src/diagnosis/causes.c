@@ -120,6 +120,13 @@ static bool most_weights_of_two_differ(const assay_evidence *e, const assay_cour
            3 * e->tensors >= 2 * e->alike;
 }
 
+/* So it is with those of several of many workers: a memory has one worker. */
+static bool most_weights_of_several_differ(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return facts->workers > 2 && e->role == ASSAY_ROLE_WEIGHT && !e->began.first && e->alike > 2 &&
+           3 * e->tensors >= 2 * e->alike && *e->workers && !assay_is_of_one_worker(e);
+}
+
 static bool is_small_of_one_worker(const assay_evidence *e, const assay_course_facts *facts)
 {
     return e->value < 0 && is_of_one_worker(e, facts);

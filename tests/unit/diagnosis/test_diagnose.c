@@ -266,6 +266,23 @@ static void test_two_workers(void)
     diagnose(&list[1], 1, &facts, &d);
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-updates-apart");
     assay_diagnosis_release(&d);
+    /* of four workers: most weights of three are updates, those of one or few are not told from a fault of its memory */
+    facts.workers = 4;
+    list[1].workers = "worker_1, worker_2 and worker_3";
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "updates-apart");
+    assay_diagnosis_release(&d);
+    list[1].workers = "worker_1";
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "replicas-apart");
+    assay_diagnosis_release(&d);
+    list[1].workers = "worker_1 and worker_3";
+    list[1].tensors = 2;
+    diagnose(&list[1], 1, &facts, &d);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "replicas-apart");
+    assay_diagnosis_release(&d);
+    facts.workers = 2;
+    list[1].workers = "worker_1";
     list[1].tensors = 5;
     diagnose(&list[1], 1, &facts, &d);
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "two-replicas-apart");
