@@ -110,6 +110,16 @@ PRINTED = {
                          {("TRAIN", 100 * (e - 1) + b): {"epoch": e, "loss": 9 - e} for e in (1, 2) for b in (50, 100)}),
     "iterations of epochs": ("".join("(epoch: 1, iters: %d, time: 0.5, data: 0.25) D_A: 0.5 cycle_A: 2\n" % i for i in (100, 200)),
                              {("TRAIN", i): {"epoch": 1, "time": 0.5, "data": 0.25, "D_A": 0.5, "cycle_A": 2} for i in (100, 200)}),
+    "a size beside a bar": ("".join("[%06d/50000] X4K    | loss 0.5 | GPU 92%% | batch 16\n" % i for i in (0, 500)), {("TRAIN", i): {"loss": 0.5, "batch": 16} for i in (0, 500)}),
+    "counters of epochs": ("".join("epoch=%d i=%d/2 total_loss=%d\n" % (e, i, 9 - e) for e in (0, 1) for i in (0, 1)), {("TRAIN", 2 * e + i): {"epoch": e, "total_loss": 9 - e} for e in (0, 1) for i in (0, 1)}),
+    "batches of epochs": ("".join("INFO:root:Epoch[%d] Batch [%d]\tSpeed: 36.5 samples/sec\tTrain-Acc=0.5\n" % (e, b) for e in (0, 1) for b in (20, 40)),
+                          {("TRAIN", 40 * e + b): {"epoch": e, "Speed": 36.5, "Train-Acc": 0.5} for e in (0, 1) for b in (20, 40)}),
+    "losses in short": ("     Epoch   gpu_mem       box       obj       cls     total    labels  img_size\n       0/99     1.75G    0.125     0.25   0.5    0.875        16       640: 100%|###| 37/37 [00:12<00:00]\n",
+                        {("TRAIN", 0): {"box_loss": 0.125, "obj_loss": 0.25, "cls_loss": 0.5, "total_loss": 0.875, "labels": 16, "img_size": 640}}),
+    "results.txt": ("".join("%10s%10s%10.4g%10.4g%10.4g%10.4g%10d%10d%10.4g%10.4g%10.4g%10.4g%10.4g%10.4g%10.4g\n" % ("%d/9" % i, "3.2G", 0.5, 0.25, 0.125, 0.875, 12, 640, 0.5, 0.5, 0.25, 0.25, 1, 2, 3) for i in range(2)),
+                    {(m, i): v for i in range(2) for m, v in (("EVAL", {"val/box_loss": 1, "val/obj_loss": 2, "val/cls_loss": 3}),
+                                                              ("TRAIN", {"train/box_loss": 0.5, "train/obj_loss": 0.25, "train/cls_loss": 0.125, "train/total_loss": 0.875, "labels": 12, "img_size": 640,
+                                                                         "metrics/precision": 0.5, "metrics/recall": 0.5, "metrics/mAP_0.5": 0.25, "metrics/mAP_0.5-0.95": 0.25}))}),
     "epochs.jsonl": ("".join('{"train_loss": %d, "test_loss": 3, "epoch": %d}\n' % (9 - e, e) for e in (0, 1, 2)),
                      {(m, e): v for e in (0, 1, 2) for m, v in (("TRAIN", {"train_loss": 9 - e}), ("PREDICT", {"test_loss": 3}))}),
     "evaluations.jsonl": ("".join('{"clip_val_loss": %d, "epoch": %d}\n' % (9 - e, e) for e in (1, 2)), {("EVAL", e): {"clip_val_loss": 9 - e} for e in (1, 2)}),
@@ -172,6 +182,17 @@ def encodings(w):
     logs.write(w.root / "encodings/cut/metrics.csv.gz", cut[:len(cut) // 2])
     done, report, _ = w.run(w.root / "encodings/cut")
     w.checks.expect(done.code == 3 and "cut short" in report["trials"][0]["problems"][0]["text"] and report["trials"][0]["modes"]["TRAIN"]["steps"] > 1000, "a packed table that is cut: %s" % done)
+
+
+def no_version(w):
+    """CatBoost's event files begin with a summary, and with no version."""
+    place = w.root / "no-version"
+    logs.tfevents(place, logs.curve(9))
+    file = next(place.iterdir())
+    whole = file.read_bytes()
+    file.write_bytes(whole[int.from_bytes(whole[:8], "little") + 16:])
+    _, report, _ = w.run(place)
+    w.checks.expect(report and report["trials"][0]["metrics"]["kind"] == "tb" and report["trials"][0]["modes"]["TRAIN"]["steps"] == 9, "no version: %s" % (report and report["trials"][0]))
 
 
 def parts_of_tables(w):

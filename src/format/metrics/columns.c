@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+static const char LOSS[] = "_loss";
+
 typedef struct cell {
     const char *text;
     size_t length;
@@ -56,6 +58,17 @@ static bool is_name(const cell *c)
     return letters && !isdigit((unsigned char)*c->text) && c->length <= METRICS_PAIR_NAME_MOST;
 }
 
+/* Ultralytics' tables call losses by what they are of, beside the memory of the GPU: "box", "obj", "cls". */
+static bool is_short_loss(const cell *cells, size_t count, const cell *c)
+{
+    static const char *const losses[] = {"box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total"},
+                             *const memories[] = {"gpu_mem"};
+    bool memory = false;
+    for (size_t i = 0; i < count && i <= METRICS_COLUMNS_MOST; i++)
+        memory = memory || metrics_is_among(memories, 1, cells[i].text, cells[i].length);
+    return memory && metrics_is_among(losses, sizeof losses / sizeof *losses, c->text, c->length);
+}
+
 bool metrics_columns_open(metrics_columns *columns, const char *line, size_t length, metrics_column_test *is_step,
                           metrics_column_test *is_figure)
 {
@@ -71,8 +84,8 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
         if (!is_name(&cells[i]))
             return false;
         step = step == SIZE_MAX && is_step(&pair) ? i : step;
-        figure = figure || is_figure(&pair);
-        used += cells[i].length;
+        figure = figure || is_figure(&pair) || is_short_loss(cells, count, &cells[i]);
+        used += cells[i].length + sizeof LOSS - 1;
     }
     if (step == SIZE_MAX || !figure || count < 2 || count > METRICS_COLUMNS_MOST || used > sizeof columns->text)
         return false;
@@ -80,10 +93,12 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
     columns->between = between;
     columns->step = step;
     columns->last = columns->distance = -1;
-    for (size_t i = 0, at = 0; i < count; at += cells[i++].length) {
+    for (size_t i = 0, at = 0; i < count; at += columns->name[i++].length) {
+        const size_t more = is_short_loss(cells, count, &cells[i]) ? sizeof LOSS - 1 : 0;
         memcpy(columns->text + at, cells[i].text, cells[i].length);
+        memcpy(columns->text + at + cells[i].length, LOSS, more);
         columns->name[i].at = at;
-        columns->name[i].length = cells[i].length;
+        columns->name[i].length = cells[i].length + more;
     }
     return true;
 }

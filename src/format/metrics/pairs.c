@@ -415,7 +415,8 @@ static bool take_number(scan *s)
     const int64_t of = take_of(&behind, end);
     const bool share = behind < end && *behind == '%';
     const size_t before = s->out->count;
-    const bool round = s->words == 0 && of >= 0 && at > s->line && at[-1] == '(' && behind < end && *behind == ')';
+    const char left = at > s->line ? at[-1] : ' ';
+    const bool round = s->words == 0 && of >= 0 && (left == ':' || (left == '(' && behind < end && *behind == ')'));
     if (!is || !skip_unit(&behind, end)) {
         while (behind < end && *behind != ' ' && !is_border(*behind) && !is_quote(*behind))
             behind++;

@@ -152,7 +152,7 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
 {
     static const char *const updates[] = {"update", "updates", "num_updates"}, *const globals[] = {"step", "steps"},
                              *const iterations[] = {"iter", "iters", "iteration", "iterations", "it", "itr"},
-                             *const batches[] = {"batch", "batches", "minibatch"};
+                             *const batches[] = {"batch", "batches", "minibatch"}, *const counters[] = {"i"};
 #define CALLED(words) metrics_pair_is_called(pair, words, sizeof words / sizeof *words)
     static const char *const global[] = {"global"}, *const number[] = {"num"},
                              *const timesteps[] = {"total_timesteps", "total timesteps", "timesteps_total",
@@ -182,7 +182,8 @@ static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
         return ITERATION;
     if (CALLED(globals))
         return STEP;
-    if (CALLED(batches) || (pair->of > 0 && metrics_pair_is_mode(pair)))
+    if (CALLED(batches) || (pair->of > 0 && pair->set && CALLED(counters)) ||
+        (pair->of > 0 && metrics_pair_is_mode(pair)))
         return BATCH;
     return is_epoch(pair) ? EPOCH : STEP_KINDS;
 #undef CALLED
@@ -223,8 +224,8 @@ static said look_at(const metrics_pairs *pairs, bool numbered)
             metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
             s.step[EPOCH] = pair - 1;
         s.epoch = s.epoch || is_epoch(pair);
-        if (kind != STEP_KINDS && (!s.step[kind] || (s.step[kind]->length == 0 && pair->length > 0))) {
-            s.step[kind] = pair; /* one with a name rather than a bar's */
+        if (kind != STEP_KINDS && !s.step[kind]) {
+            s.step[kind] = pair;
             s.value[kind] = value;
         }
         if (kind != STEP_KINDS && pair->length > 0)
@@ -608,7 +609,8 @@ static int take_part(reader *r, const char *line, size_t length)
                    : s.eval || validation ? ASSAY_MODE_EVAL
                    : s.predict            ? ASSAY_MODE_PREDICT
                                           : 0;
-    r->proven = r->proven || s.loss || (kind != BATCH && kind != EPOCH && kind != STEP_KINDS);
+    r->proven = r->proven || s.loss || (kind == BATCH && s.step[BATCH]->length > 0 && s.step[EPOCH]) ||
+                (kind != BATCH && kind != EPOCH && kind != STEP_KINDS);
     return put_pairs(r, &s, step, r->aside);
 }
 
@@ -658,6 +660,12 @@ static bool begins_with_json(assay_store *store, const char *path)
     return read && got == sizeof head && head[0] == '{' && (head[1] == '"' || head[1] == ' ');
 }
 
+/* The columns of a results.txt, as YOLO's trainings wrote it without a header before they had results.csv. */
+static const char RESULTS[] =
+    "Epoch\tgpu_mem\ttrain/box_loss\ttrain/obj_loss\ttrain/cls_loss\ttrain/total_loss\tlabels\timg_size\t"
+    "metrics/precision\tmetrics/recall\tmetrics/mAP_0.5\tmetrics/mAP_0.5-0.95\t"
+    "val/box_loss\tval/obj_loss\tval/cls_loss";
+
 static reader *reader_new(metrics_log *log, const char *path)
 {
     reader *r = assay_alloc_zeroed(1, sizeof *r);
@@ -669,6 +677,9 @@ static reader *reader_new(metrics_log *log, const char *path)
     r->json = metrics_is_row_name(metrics_base(path)) ||
               (!metrics_is_printed_name(path) && begins_with_json(log->store, path));
     metrics_boxed_clear(&r->boxed);
+    if (strcmp(metrics_base(path), "results.txt") == 0)
+        r->columns.between =
+            metrics_columns_open(&r->columns, RESULTS, sizeof RESULTS - 1, is_step, is_figure) ? ' ' : 0;
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
     return r;

@@ -35,6 +35,21 @@ static bool named(const char *name)
     return strstr(name, "tfevents") != NULL;
 }
 
+/* Does an event begin with the time and go on with a summary, as CatBoost writes them without a version first? */
+static bool is_summary(const uint8_t *event, size_t size)
+{
+    enum { OF_TIME = 1 << 3 | 1, OF_STEP = 2 << 3, OF_SUMMARY = 5 << 3 | 2, BEHIND_TIME = 9 };
+    size_t at = BEHIND_TIME;
+    if (size <= at || event[0] != OF_TIME)
+        return false;
+    if (event[at] == OF_STEP) {
+        for (at++; at < size && event[at] & 0x80;)
+            at++;
+        at++;
+    }
+    return at < size && event[at] == OF_SUMMARY;
+}
+
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
 {
     static const char version[] = "brain.Event:";
@@ -45,7 +60,8 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
         return status;
     status = assay_frames_next(&frames, &kind, err);
     const bool is = status == ASSAY_OK && kind == ASSAY_FRAME_WHOLE &&
-                    memmem(frames.payload, frames.size, version, sizeof version - 1) != NULL;
+                    (memmem(frames.payload, frames.size, version, sizeof version - 1) != NULL ||
+                     is_summary(frames.payload, frames.size));
     assay_stream_close(&frames.stream);
     return status == ASSAY_OK ? is : status;
 }
