@@ -20,6 +20,7 @@
 #include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
 #include "format/metrics/printed.h"
+#include "format/metrics/said.h"
 
 enum {
     NOT_KNOWN = -1,
@@ -31,8 +32,6 @@ enum {
     ONCE_LEAST = 3,       /* epochs that have one line each: all have */
     ORDERED_LEAST = 8     /* lines with the same loss, of a file without steps */
 };
-
-typedef enum step_kind { UPDATES, GLOBAL_STEP, ITERATION, STEP, NUMBERED, BATCH, EPOCH, STEP_KINDS } step_kind;
 
 /* What proves a file to be a log, and how its lines are numbered. */
 typedef struct proof {
@@ -92,182 +91,10 @@ typedef struct reader {
     bool header;            /* the line before said a step and nothing else: what follows belongs to it */
 } reader;
 
-/* What a line says. */
-typedef struct said {
-    const metrics_pair *step[STEP_KINDS];
-    int64_t value[STEP_KINDS];
-    bool eval, predict, closing, figure, loss, epoch;
-} said;
-
-typedef struct wanted {
-    const char *const *words;
-    size_t count;
-    bool found;
-} wanted;
-
-static void look_for(void *context, const char *word, size_t length)
+/* As metrics_numbered_by(), where the file's proof said what epochs are. */
+static step_kind numbered(const reader *r, const metrics_said *s)
 {
-    wanted *w = context;
-    w->found = w->found || metrics_is_among(w->words, w->count, word, length);
-}
-
-static bool has_word(const char *name, size_t length, const char *const *words, size_t count)
-{
-    wanted w = {words, count, false};
-    metrics_words(name, length, look_for, &w);
-    return w.found;
-}
-
-/* Is it a figure that trainings print, and hardly anything else does? */
-static bool is_figure(const metrics_pair *pair)
-{
-    static const char *const words[] = {
-        "lr",  "acc", "accuracy", "top1", "top5",  "ppl",    "perplexity", "gnorm", "norm", "acc@1", "acc@5", "f1",
-        "auc", "map", "miou",     "bleu", "wer",   "reward", "mse",        "mae",   "rmse", "psnr",  "ssim",  "return",
-        "l1",  "l2",  "logloss",  "mape", "rmsle", "ndcg",   "learn",      "xent",  "nll",  "cer",   "dice",  "auroc"};
-    return metrics_is_loss(pair->name, pair->length) ||
-           has_word(pair->name, pair->length, words, sizeof words / sizeof *words) ||
-           (pair->length >= 13 && strncasecmp(pair->name, "learning", 8) == 0 &&
-            strncasecmp(pair->name + pair->length - 4, "rate", 4) == 0);
-}
-
-/* Says nothing of the training. */
-static bool is_no_tag(const metrics_pair *pair)
-{
-    static const char *const names[] = {"rank", "local_rank", "global_rank", "gpu", "node", "pid", "eta", "version"};
-    const char *blank = memrchr(pair->name, ' ', pair->length);
-    const size_t before = blank ? (size_t)(blank + 1 - pair->name) : 0;
-    return pair->length == 0 || metrics_pair_is_source(pair) || (pair->share && metrics_pair_is_mode(pair)) ||
-           metrics_is_among(names, sizeof names / sizeof *names, pair->name + before, pair->length - before);
-}
-
-static bool is_epoch(const metrics_pair *pair)
-{
-    static const char *const words[] = {"epoch", "epochs", "ep"};
-    return metrics_pair_is_called(pair, words, sizeof words / sizeof *words);
-}
-
-/* Which kind of step a pair may be; STEP_KINDS: none. */
-static step_kind kind_of_step(const metrics_pair *pair, int64_t *value)
-{
-    static const char *const updates[] = {"update", "updates", "num_updates"}, *const globals[] = {"step", "steps"},
-                             *const iterations[] = {"iter", "iters", "iteration", "iterations", "it", "itr"},
-                             *const batches[] = {"batch", "batches", "minibatch"}, *const counters[] = {"i"};
-#define CALLED(words) metrics_pair_is_called(pair, words, sizeof words / sizeof *words)
-    static const char *const global[] = {"global"}, *const number[] = {"num"},
-                             *const timesteps[] = {"total_timesteps", "total timesteps", "timesteps_total",
-                                                   "num_timesteps", "timesteps"};
-    const char *slash = memrchr(pair->name, '/', pair->length);
-    const size_t path = slash ? (size_t)(slash + 1 - pair->name) : 0;
-    static const char *const sections[] = {"time", "misc", "total", "diagnostics"};
-    const bool in_section =
-        path > 0 && metrics_is_among(sections, sizeof sections / sizeof *sections, pair->name, path - 1);
-    if (!metrics_step_of(pair->value, value) || *value < 0)
-        return STEP_KINDS;
-    if (pair->length == 0)
-        return pair->of > 0 && !pair->round ? BATCH : STEP_KINDS;
-    if (metrics_is_among(timesteps, sizeof timesteps / sizeof *timesteps, pair->name + path, pair->length - path))
-        return GLOBAL_STEP;
-    if (in_section) { /* "time/iterations" */
-        metrics_pair last = *pair;
-        last.name += path;
-        last.length -= path;
-        return kind_of_step(&last, value);
-    }
-    if (CALLED(updates) && has_word(pair->name, pair->length, number, 1)) /* "update" may be a share of the epoch */
-        return UPDATES;
-    if (CALLED(updates) || (CALLED(globals) && has_word(pair->name, pair->length, global, 1)))
-        return GLOBAL_STEP;
-    if (CALLED(iterations))
-        return ITERATION;
-    if (CALLED(globals))
-        return STEP;
-    if (CALLED(batches) || (pair->of > 0 && pair->set && CALLED(counters)) ||
-        (pair->of > 0 && metrics_pair_is_mode(pair)))
-        return BATCH;
-    return is_epoch(pair) ? EPOCH : STEP_KINDS;
-#undef CALLED
-}
-
-static bool is_step(const metrics_pair *pair)
-{
-    int64_t value = 0;
-    return pair->length > 0 && kind_of_step(pair, &value) != STEP_KINDS;
-}
-
-/* Does the name have a word for evaluation, or for prediction? */
-static void note_mode(said *s, const metrics_pair *pair)
-{
-    static const char *const evals[] = {"validate", "validating", "evaluating"}, *const tests[] = {"testing"};
-    char name[METRICS_PAIR_NAME_MOST];
-    for (size_t i = 0; i < pair->length; i++)
-        name[i] = pair->name[i] == '(' || pair->name[i] == ')' ? ' ' : pair->name[i];
-    const int mode = metrics_mode_of(name, pair->length);
-    s->eval = s->eval || mode == ASSAY_MODE_EVAL || has_word(name, pair->length, evals, sizeof evals / sizeof *evals);
-    s->predict = s->predict || mode == ASSAY_MODE_PREDICT || has_word(name, pair->length, tests, 1);
-}
-
-static said look_at(const metrics_pairs *pairs, bool numbered)
-{
-    said s = {.eval = pairs->mode == ASSAY_MODE_EVAL, .predict = pairs->mode == ASSAY_MODE_PREDICT};
-    size_t tags = 0, evals = 0, predicts = 0; /* of pairs that are no steps: what was said before them */
-    if (numbered && pairs->numbered.value >= 0) {
-        s.step[NUMBERED] = &pairs->numbered;
-        s.value[NUMBERED] = (int64_t)pairs->numbered.value;
-    }
-    for (size_t i = 0; i < pairs->count; i++) {
-        const metrics_pair *pair = &pairs->list[i];
-        int64_t value = 0;
-        const step_kind kind = kind_of_step(pair, &value);
-        if (kind == BATCH && pair->of > 0 && i > 0 && !s.step[EPOCH] && metrics_pair_is_mode(pair - 1) &&
-            pair[-1].of < 0 && !pair[-1].share &&
-            metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
-            s.step[EPOCH] = pair - 1;
-        s.epoch = s.epoch || is_epoch(pair);
-        if (kind != STEP_KINDS && !s.step[kind]) {
-            s.step[kind] = pair;
-            s.value[kind] = value;
-        }
-        if (kind != STEP_KINDS && pair->length > 0)
-            note_mode(&s, pair);
-        s.figure = s.figure || is_figure(pair);
-        s.loss = s.loss || metrics_is_loss(pair->name, pair->length);
-        s.closing = s.closing || (pair->length == 13 && memcmp(pair->name, "train_runtime", 13) == 0);
-        if (kind == STEP_KINDS && !is_no_tag(pair)) {
-            evals += pair->mode == ASSAY_MODE_EVAL;
-            predicts += pair->mode == ASSAY_MODE_PREDICT;
-            tags++;
-        }
-    }
-    s.eval = s.eval || (evals > 0 && evals + predicts == tags);
-    s.predict = s.predict || (predicts > 0 && predicts == tags);
-    /* "(epoch: 1, iters: 100, time: 0.3) G_A: 0.4": an iteration of an epoch is one of a training */
-    const step_kind finer = s.step[ITERATION] ? ITERATION : STEP;
-    s.figure = s.figure || (tags > 1 && !pairs->object && s.step[EPOCH] && s.step[EPOCH]->set && s.step[finer] &&
-                            s.step[finer]->set);
-    if (s.step[EPOCH] && pairs->list[0].length > 0 && s.step[EPOCH] == &pairs->list[0])
-        note_mode(&s, s.step[EPOCH]);
-    return s;
-}
-
-/* The pair that numbers a line, STEP_KINDS: none does. Of an object the epoch is but a figure. */
-static step_kind numbered_by(const said *s, bool object)
-{
-    for (int kind = 0; kind < STEP_KINDS; kind++) {
-        if (!s->step[kind])
-            continue;
-        /* A bar of progress says how far its own work is; of an object the epoch is a figure beside others. */
-        if (object && (kind == EPOCH || (kind == BATCH && s->step[kind]->length == 0)))
-            continue;
-        return (step_kind)kind;
-    }
-    return STEP_KINDS;
-}
-
-/* As numbered_by(), where the file's proof said what epochs are. */
-static step_kind numbered(const reader *r, const said *s)
-{
-    return numbered_by(s, r->pairs.object && !r->epochs);
+    return metrics_numbered_by(s, r->pairs.object && !r->epochs);
 }
 
 /* Rows of a validation have that name in front of each. */
@@ -285,9 +112,9 @@ static bool is_row_of_validation(const metrics_pairs *pairs)
 
 /* Rows with a loss have iterations and steps, and this one, without a loss, has steps alone: it is of a validation, which may
  * count epochs, as OpenMMLab's do. */
-static bool lacks_finer_step(reader *r, const said *s)
+static bool lacks_finer_step(reader *r, const metrics_said *s)
 {
-    const step_kind kind = numbered_by(s, true);
+    const step_kind kind = metrics_numbered_by(s, true);
     if (!r->json || kind == STEP_KINDS)
         return false;
     for (int k = 0; k < STEP_KINDS && s->loss; k++)
@@ -296,7 +123,7 @@ static bool lacks_finer_step(reader *r, const said *s)
 }
 
 /* The step of a line of training whose own number is `raw`. */
-static int64_t count_on(reader *r, step_kind kind, const said *s)
+static int64_t count_on(reader *r, step_kind kind, const metrics_said *s)
 {
     const int64_t raw = s->value[kind];
     const int64_t epoch = kind == EPOCH ? NOT_KNOWN : s->step[EPOCH] ? s->value[EPOCH] : r->said;
@@ -327,7 +154,7 @@ static bool is_beside_steps(reader *r, int64_t epoch)
 }
 
 /* Keras says the epoch on a line of its own, and behind it, at the end of the bar, what it came to. */
-static bool ends_epoch(const reader *r, const said *s)
+static bool ends_epoch(const reader *r, const metrics_said *s)
 {
     return r->by_epoch && s->step[BATCH] && s->step[BATCH]->length == 0 && !s->step[EPOCH];
 }
@@ -339,7 +166,7 @@ static const metrics_pair *first_figure(const metrics_pairs *pairs)
     for (size_t i = 0; i < pairs->count; i++) {
         if (metrics_is_loss(pairs->list[i].name, pairs->list[i].length))
             return &pairs->list[i];
-        first = !first && is_figure(&pairs->list[i]) ? &pairs->list[i] : first;
+        first = !first && metrics_is_figure(&pairs->list[i]) ? &pairs->list[i] : first;
     }
     return first;
 }
@@ -357,7 +184,7 @@ static bool counts(const reader *r)
 }
 
 /* The step that the line's values belong to; NOT_KNOWN: to none. */
-static int64_t step_of(reader *r, const said *s, bool aside)
+static int64_t step_of(reader *r, const metrics_said *s, bool aside)
 {
     const step_kind kind = numbered(r, s);
     if (ends_epoch(r, s))
@@ -382,18 +209,18 @@ static int64_t step_of(reader *r, const said *s, bool aside)
     return last;
 }
 
-static int put_pairs(reader *r, const said *s, int64_t step, int mode)
+static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
 {
     const step_kind kind = numbered(r, s);
     int status = ASSAY_OK;
     for (size_t i = 0; i < r->pairs.count && status == ASSAY_OK; i++) {
         const metrics_pair *pair = &r->pairs.list[i];
         const bool counted = r->counted && kind == EPOCH; /* then the epoch is a figure, and no step */
-        if (is_no_tag(pair) || (kind != STEP_KINDS && !counted && pair == s->step[kind]) ||
+        if (metrics_is_no_tag(pair) || (kind != STEP_KINDS && !counted && pair == s->step[kind]) ||
             (pair == s->step[BATCH] && pair->of >= 0))
             continue;
         int64_t same = 0;
-        if (kind != STEP_KINDS && !counted && kind_of_step(pair, &same) == kind && same == s->value[kind])
+        if (kind != STEP_KINDS && !counted && metrics_kind_of_step(pair, &same) == kind && same == s->value[kind])
             continue; /* "step=7 ... step=7" */
         const bool own = mode != ASSAY_MODE_GLOBAL && metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN;
         const bool epoch = pair == s->step[EPOCH];
@@ -443,7 +270,7 @@ static bool take_pairs(reader *r, const char *line, size_t length, bool code, bo
     *known = false;
     if (r->json)
         return metrics_pairs_take_json(&r->pairs, &r->pull, line, length);
-    if (!code && metrics_columns_open(&r->columns, line, length, is_step, is_figure))
+    if (!code && metrics_columns_open(&r->columns, line, length, metrics_is_step, metrics_is_figure))
         return false;
     if (code || !metrics_columns_take(&r->columns, &r->pairs, line, length)) {
         metrics_pairs_take(&r->pairs, line, length);
@@ -457,14 +284,14 @@ static bool names_mode(const metrics_pair *pair)
 {
     static const char *const trains[] = {"train", "training", "learn"};
     return metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN ||
-           has_word(pair->name, pair->length, trains, sizeof trains / sizeof *trains);
+           metrics_has_word(pair->name, pair->length, trains, sizeof trains / sizeof *trains);
 }
 
 /* Notes the number in front of a line that has no step, while a proof is looked for. */
-static void note_number(reader *r, const said *s)
+static void note_number(reader *r, const metrics_said *s)
 {
     const double number = r->pairs.numbered.value;
-    if (number < 0 || !s->figure || r->pairs.object || numbered_by(s, false) != STEP_KINDS)
+    if (number < 0 || !s->figure || r->pairs.object || metrics_numbered_by(s, false) != STEP_KINDS)
         return;
     r->in_front.falls = r->in_front.falls || (r->in_front.lines > 0 && (int64_t)number < r->in_front.last);
     r->in_front.rises += r->in_front.lines > 0 && (int64_t)number > r->in_front.last;
@@ -499,7 +326,7 @@ static bool is_item(const char *line, size_t length)
 }
 
 /* Notes lines of training whose step is the epoch alone, or that have a loss and no step, while a proof is looked for. */
-static void note_alone(reader *r, const said *s, step_kind kind, bool aside, bool item)
+static void note_alone(reader *r, const metrics_said *s, step_kind kind, bool aside, bool item)
 {
     const metrics_pair *first = first_figure(&r->pairs);
     r->alone.any_step = r->alone.any_step || (kind != STEP_KINDS && kind != EPOCH);
@@ -517,9 +344,9 @@ static void note_alone(reader *r, const said *s, step_kind kind, bool aside, boo
 }
 
 /* Notes the epoch of an object that has no other step, likewise. */
-static void note_epoch_of_object(reader *r, const said *s, bool aside)
+static void note_epoch_of_object(reader *r, const metrics_said *s, bool aside)
 {
-    if (!r->pairs.object || !s->loss || !s->epoch || numbered_by(s, true) != STEP_KINDS)
+    if (!r->pairs.object || !s->loss || !s->epoch || metrics_numbered_by(s, true) != STEP_KINDS)
         return;
     int64_t *last = &r->rows_of.last[aside];
     if (s->step[EPOCH] && (r->rows_of.rows[aside] == 0 || s->value[EPOCH] > *last))
@@ -546,8 +373,8 @@ static int take_box(reader *r)
     for (size_t i = 0; i < r->boxed.pairs.count; i++)
         metrics_pairs_add(&r->pairs, &r->boxed.pairs.list[i]);
     r->pairs.left = r->boxed.pairs.left;
-    said s = look_at(&r->pairs, false);
-    const step_kind kind = numbered_by(&s, false);
+    metrics_said s = metrics_said_of(&r->pairs, false);
+    const step_kind kind = metrics_numbered_by(&s, false);
     for (size_t i = 0; i < r->pairs.count; i++)
         s.figure = s.figure || names_mode(&r->pairs.list[i]);
     int status = ASSAY_OK;
@@ -573,22 +400,23 @@ static int take_part(reader *r, const char *line, size_t length)
     bool known = false;
     if (!take_pairs(r, line, length, code, &known))
         return 1;
-    said s = look_at(&r->pairs, r->numbered);
+    metrics_said s = metrics_said_of(&r->pairs, r->numbered);
     if (r->json && r->pairs.data &&
-        !(s.loss && numbered_by(&s, true) != STEP_KINDS)) /* a sample; what a step has beside its loss is none */
+        !(s.loss &&
+          metrics_numbered_by(&s, true) != STEP_KINDS)) /* a sample; what a step has beside its loss is none */
         return 1;
-    if (code && !(s.loss && numbered_by(&s, false) <= STEP))
+    if (code && !(s.loss && metrics_numbered_by(&s, false) <= STEP))
         return 1;
     s.figure = s.figure || known;
     note_number(r, &s);
     const bool header = r->header;
     const bool validation = (r->pairs.object && is_row_of_validation(&r->pairs)) || lacks_finer_step(r, &s);
     const bool aside = s.eval || s.predict || validation || s.closing;
-    note_alone(r, &s, numbered_by(&s, r->pairs.object), aside, is_item(line, length));
+    note_alone(r, &s, metrics_numbered_by(&s, r->pairs.object), aside, is_item(line, length));
     note_epoch_of_object(r, &s, aside);
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
-        const step_kind kind = r->pairs.object || aside ? STEP_KINDS : numbered_by(&s, false);
+        const step_kind kind = r->pairs.object || aside ? STEP_KINDS : metrics_numbered_by(&s, false);
         if (kind == STEP_KINDS || kind == NUMBERED || (kind == BATCH && s.step[BATCH]->length == 0)) {
             r->header = header && kind == STEP_KINDS && r->pairs.count > 0;
             return 1;
@@ -679,7 +507,8 @@ static reader *reader_new(metrics_log *log, const char *path)
     metrics_boxed_clear(&r->boxed);
     if (strcmp(metrics_base(path), "results.txt") == 0)
         r->columns.between =
-            metrics_columns_open(&r->columns, RESULTS, sizeof RESULTS - 1, is_step, is_figure) ? ' ' : 0;
+            metrics_columns_open(&r->columns, RESULTS, sizeof RESULTS - 1, metrics_is_step, metrics_is_figure) ? ' '
+                                                                                                               : 0;
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
     return r;
