@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
-from log_texts import counted, encodings, no_courses, no_version, own_steps, parts_of_tables, printouts, tables_end  # noqa: E402
+from log_texts import counted, documents, encodings, no_courses, no_version, own_steps, parts_of_tables, printouts, tables_end  # noqa: E402
 from reports import body_of  # noqa: E402
 
 FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
@@ -627,7 +627,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -184,6 +184,27 @@ def encodings(w):
     w.checks.expect(done.code == 3 and "cut short" in report["trials"][0]["problems"][0]["text"] and report["trials"][0]["modes"]["TRAIN"]["steps"] > 1000, "a packed table that is cut: %s" % done)
 
 
+def documents(w):
+    """Courses that are one JSON value: histories by columns, Sacred's metrics, and lists of rows; and values that are none."""
+    course = {("TRAIN", i): {"loss": 3 - i} for i in range(3)}
+    for i, (text, expected) in enumerate((
+            ('{"loss": [3, 2, 1], "val_loss": [6, null, 4], "layers": "x", "shape": [[1]]}', {**course, ("EVAL", 0): {"val_loss": 6}, ("EVAL", 2): {"val_loss": 4}}),
+            ('{"epoch": [1, 2], "history": {"loss": [3, NaN]}, "lr": 0.5}', {("TRAIN", 1): {"history.loss": 3}, ("TRAIN", 2): {"history.loss": math.nan}}),
+            ('{"train.loss": {"steps": [10, 20], "timestamps": ["a", "b"], "values": [3, 2]}}', {("TRAIN", 10): {"train.loss": 3}, ("TRAIN", 20): {"train.loss": 2}}),
+            ('[{"epoch": 0, "loss": 3},\n {"epoch": 1, "loss": 2},\n {"epoch": 2, "loss": 1}]', course),
+            ('[{"step": 0, "loss": 3}, 7, {"step": 1, "loss": 2}, {"step": 2, "loss": 1}]', course),
+            ('{"loss": ["mse"], "epochs": 10, "layers": [1, 2, 3]}', None), ('{"loss": [3]}', None), ("[1, 2, 3]", None), ('{"loss": [3, 2, 1]', None),
+            ('[{"text": "a", "label": 1}, {"text": "b", "label": 0}]', None), ('{"loss": 0.5}', None))):
+        file = w.root / "documents" / str(i) / "history.json"
+        logs.write(file, text)
+        done = run([w.assay, "stats", str(file), "-o", str(w.root / "document.csv")])
+        found = {}
+        for row in csv.DictReader(open(w.root / "document.csv")) if done.code == 0 else ():
+            found.setdefault((row["mode"], int(row["mode_step"])), {})[row["tensor"][8:]] = math.nan if row["nan"] != "0" else float(row["mean"])
+        w.checks.expect(repr(sorted(found.items())) == repr(sorted({k: {a: float(b) for a, b in v.items()} for k, v in (expected or {}).items()}.items())) and (expected is not None or done.code == 2),
+                        "%s: %s %s" % (text, found, done))
+
+
 def no_version(w):
     """CatBoost's event files begin with a summary, and with no version."""
     place = w.root / "no-version"

@@ -28,7 +28,8 @@ static const char *const WHY[METRICS_KINDS] = {
 
 #define JSON_NEEDS                                                                                                     \
     "it has no key of a job file, and is no log in JSON: a trainer's state has log_history, other logs have a JSON "   \
-    "object with a step and a loss on each line"
+    "object with a step and a loss on each line, or are a list of such objects, or an object of lists of numbers, a "  \
+    "loss among them"
 #define ROWS_NEED "none of its first 100 lines is a JSON object with a step and a loss"
 
 const char *metrics_why_not(assay_store *store, const metrics_file *file)

@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
+#include "format/metrics/document.h"
 #include "format/metrics/printed.h"
 #include "format/metrics/said.h"
 
@@ -38,6 +39,7 @@ typedef struct proof {
     enum { NO_PROOF, BY_STEP, BY_NUMBER, BY_ORDER } by;
     uint64_t counted; /* the figure whose lines are counted; 0: lines have steps */
     bool epochs;      /* of objects: the epoch is the step */
+    bool document;    /* the file is one JSON value */
 } proof;
 
 /* A figure that comes again and again, as long as a proof is looked for. */
@@ -557,6 +559,25 @@ static proof proof_of(const reader *r)
     return p;
 }
 
+/* Is the file one JSON value with the course of a training in it? 0 or a status. */
+static int prove_document(reader *r, const char *path, proof *out, assay_error *err)
+{
+    uint64_t losses = 0;
+    *out = (proof){.by = NO_PROOF};
+    if (metrics_is_printed_name(metrics_base(path)) || !metrics_may_be_document(r->log->store, path))
+        return ASSAY_OK;
+    const bool lines = r->json;
+    r->json = true;
+    const int status = metrics_document_read(r->log, path, take, r, &losses, err);
+    if (status == 1) {
+        *out = proof_of(r);
+        out->by = losses > 1 ? BY_ORDER : out->by;
+        out->document = true;
+    }
+    r->json = lines;
+    return status < 0 ? status : ASSAY_OK;
+}
+
 /* What proves the file. 0 or a status. */
 static int prove(assay_store *store, const char *path, proof *out, assay_error *err)
 {
@@ -565,9 +586,14 @@ static int prove(assay_store *store, const char *path, proof *out, assay_error *
     assay_problems_init(&problems);
     int status = metrics_log_init(&log, store, NULL, &problems);
     reader *r = status == ASSAY_OK ? reader_new(&log, path) : NULL;
-    status = r ? metrics_read_lines(&log, path, take_proof, r, err) : ASSAY_ENOMEM;
-    if (status >= 0)
-        *out = proof_of(r);
+    status = r ? prove_document(r, path, out, err) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && out->by == NO_PROOF) {
+        reader_free(r);
+        r = reader_new(&log, path);
+        status = r ? metrics_read_lines(&log, path, take_proof, r, err) : ASSAY_ENOMEM;
+        if (status >= 0)
+            *out = proof_of(r);
+    }
     reader_free(r);
     metrics_log_release(&log);
     assay_problems_release(&problems);
@@ -606,6 +632,14 @@ static int divide(metrics_place *p, assay_error *err)
     return ASSAY_OK;
 }
 
+static int read_document(reader *r, const char *path, assay_error *err)
+{
+    uint64_t losses = 0;
+    r->json = true;
+    const int status = metrics_document_read(r->log, path, take, r, &losses, err);
+    return status == 1 ? ASSAY_OK : status;
+}
+
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
 {
     (void)place;
@@ -620,7 +654,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
             r->numbered = found.by == BY_NUMBER;
             r->counted = found.counted;
             r->epochs = found.epochs;
-            status = metrics_read_lines(log, path, take, r, err);
+            status = found.document ? read_document(r, path, err) : metrics_read_lines(log, path, take, r, err);
         }
         if (status == ASSAY_OK && r->boxed.pairs.count > 0) /* the file ends before the border does, or is cut there */
             status = take_box(r);

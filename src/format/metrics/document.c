@@ -1,0 +1,224 @@
+/* document.c - see document.h.
+ *
+ * A list of numbers is a series of the names that lead to it, joined by dots. Its steps are the list called step, iter or
+ * epoch at the top of the file, if that is as long, else they are counted, 0, 1, 2, ... Members without a list are
+ * settings and the like, and passed over. */
+#include "format/metrics/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/vec.h"
+#include "container/json_items.h"
+
+enum { DEPTH_MOST = 4 };
+
+typedef struct figure {
+    double value;
+    bool is; /* false: null, which has no value */
+} figure;
+typedef ASSAY_VEC(figure) numbers;
+
+typedef struct document {
+    metrics_log *log;
+    assay_pull pull;
+    numbers steps, list;
+    uint64_t losses;
+    char tag[METRICS_TAG_MOST + 1];
+    int status;
+} document;
+
+bool metrics_may_be_document(assay_store *store, const char *path)
+{
+    char head[64];
+    size_t got = 0, at = 0;
+    assay_store_file *file = NULL;
+    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
+                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
+    assay_store_close_file(file);
+    while (read && at < got && strchr(" \t\r\n", head[at]))
+        at++;
+    return read && at < got && (head[at] == '{' || head[at] == '[');
+}
+
+/* Takes a list of numbers and nulls. False: it holds something else, or the text is no JSON. */
+static bool take_list(document *d, assay_pull *pull, numbers *out)
+{
+    out->count = 0;
+    for (bool more = assay_pull_open(pull, '[', ']'); more; more = assay_pull_more(pull, ']')) {
+        double value = 0;
+        const metrics_scalar scalar = metrics_json_scalar(pull, &value);
+        if (scalar != METRICS_NUMBER && scalar != METRICS_NULL)
+            return false;
+        figure *next = ASSAY_VEC_ADD(out);
+        if (!next) {
+            d->status = ASSAY_ENOMEM;
+            return false;
+        }
+        *next = (figure){value, scalar == METRICS_NUMBER};
+    }
+    return pull->fault == NULL;
+}
+
+/* Puts a series whose steps are the list before it, or are counted. */
+static void put_series(document *d, const numbers *steps, const numbers *values, size_t length)
+{
+    const bool own = steps->count == values->count;
+    const bool loss = metrics_is_loss(d->tag, length);
+    for (size_t i = 0; i < values->count && d->status == ASSAY_OK; i++) {
+        int64_t step = (int64_t)i;
+        if (!values->list[i].is)
+            continue;
+        if (own && (!steps->list[i].is || !metrics_step_of(steps->list[i].value, &step) || step < 0)) {
+            metrics_add(d->log, METRICS_BAD_STEPS);
+            continue;
+        }
+        if (!own)
+            metrics_add(d->log, METRICS_STEPS_BY_ORDER);
+        d->losses += loss;
+        d->status = metrics_put(d->log, d->tag, length, 0, step, values->list[i].value);
+    }
+}
+
+/* An object with steps and values, as Sacred keeps a metric. False: it is another one; nothing was put then. */
+static bool take_steps_and_values(document *d, const char *text, size_t size, size_t length)
+{
+    numbers steps = {0}, values = {0};
+    assay_pull pull = {0};
+    bool sound = true;
+    assay_pull_start(&pull, text, size);
+    for (bool more = assay_pull_open(&pull, '{', '}'); more && sound; more = assay_pull_more(&pull, '}')) {
+        const char *key = NULL;
+        size_t key_length = 0;
+        metrics_json other = {.pull = &pull};
+        sound = assay_pull_key(&pull, &key, &key_length);
+        const bool is_steps = sound && key_length == 5 && memcmp(key, "steps", 5) == 0;
+        const bool is_values = sound && key_length == 6 && memcmp(key, "values", 6) == 0;
+        if (sound)
+            sound =
+                is_steps || is_values ? take_list(d, &pull, is_steps ? &steps : &values) : metrics_json_skip(&other);
+    }
+    sound = sound && !pull.fault && steps.count > 0 && steps.count == values.count;
+    if (sound)
+        put_series(d, &steps, &values, length);
+    assay_pull_release(&pull);
+    free(steps.list);
+    free(values.list);
+    return sound;
+}
+
+/* Puts what a value holds, whose name is the tag's first bytes. */
+static void take_value(document *d, const char *text, size_t size, size_t length, unsigned depth)
+{
+    assay_pull pull = {0};
+    if (size > 0 && *text == '[') {
+        assay_pull_start(&pull, text, size);
+        if (take_list(d, &pull, &d->list) && d->list.count > 0)
+            put_series(d, &d->steps, &d->list, length);
+        else if (d->status == ASSAY_OK)
+            metrics_add(d->log, METRICS_OTHER_VALUES);
+        assay_pull_release(&pull);
+        return;
+    }
+    if (size == 0 || *text != '{' || depth == DEPTH_MOST || take_steps_and_values(d, text, size, length))
+        return;
+    assay_pull_start(&pull, text, size);
+    for (bool more = assay_pull_open(&pull, '{', '}'); more && d->status == ASSAY_OK;
+         more = assay_pull_more(&pull, '}')) {
+        const char *key = NULL;
+        size_t key_length = 0;
+        metrics_json other = {.pull = &pull};
+        if (!assay_pull_key(&pull, &key, &key_length))
+            break;
+        const bool fits = length + 1 + key_length < sizeof d->tag;
+        if (fits) {
+            d->tag[length] = '.';
+            memcpy(d->tag + length + 1, key, key_length);
+        }
+        assay_pull_peek(&pull);
+        const char *from = (const char *)pull.at;
+        if (!metrics_json_skip(&other))
+            break;
+        if (fits)
+            take_value(d, from, (size_t)((const char *)pull.at - from), length + 1 + key_length, depth + 1);
+    }
+    assay_pull_release(&pull);
+}
+
+/* Goes over the members of the object at the top: to find the steps, or to put all. */
+static int take_members(document *d, const char *path, bool steps, assay_error *err)
+{
+    static const char *const names[] = {"step", "steps", "global_step", "iter", "iteration", "epoch", "epochs"};
+    assay_json_items items = {0};
+    const char *text = NULL;
+    size_t size = 0;
+    int status = assay_json_items_open(d->log->store, path, &items, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_json_items_enter(&items, '{', err);
+    while (status == 1 && (status = assay_json_items_next(&items, err)) == 1) {
+        const char *key = (const char *)items.key.data;
+        const size_t length = strlen(key);
+        const bool is_steps = metrics_is_among(names, sizeof names / sizeof *names, key, length);
+        status = assay_json_items_take(&items, &text, &size, err);
+        if (status != ASSAY_OK)
+            break;
+        status = 1;
+        if (steps && is_steps && size > 0 && *text == '[' && d->steps.count == 0) {
+            assay_pull_start(&d->pull, text, size);
+            if (!take_list(d, &d->pull, &d->steps))
+                d->steps.count = 0;
+        } else if (!steps && length <= METRICS_TAG_MOST && !(is_steps && d->steps.count > 0)) {
+            memcpy(d->tag, key, length);
+            take_value(d, text, size, length, 0);
+        }
+        if (d->status != ASSAY_OK)
+            status = d->status;
+    }
+    assay_json_items_close(&items);
+    return status;
+}
+
+/* Hands out the elements of the list at the top. */
+static int take_rows(document *d, const char *path, metrics_line_take *row, void *context, assay_error *err)
+{
+    assay_json_items items = {0};
+    const char *text = NULL;
+    size_t size = 0;
+    int status = assay_json_items_open(d->log->store, path, &items, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_json_items_enter(&items, '[', err);
+    while (status == 1 && (status = assay_json_items_next(&items, err)) == 1) {
+        status = assay_json_items_take(&items, &text, &size, err);
+        if (status != ASSAY_OK)
+            break;
+        const int taken = row(context, text, size);
+        metrics_add(d->log, METRICS_ROWS);
+        if (taken == 1)
+            metrics_unknown(d->log, text, size);
+        status = taken < 0 || taken > 1 ? taken : 1;
+    }
+    assay_json_items_close(&items);
+    return status;
+}
+
+int metrics_document_read(metrics_log *log, const char *path, metrics_line_take *row, void *context, uint64_t *losses,
+                          assay_error *err)
+{
+    document d = {.log = log};
+    assay_error why = {{0}};
+    int status = take_rows(&d, path, row, context, &why);
+    if (status == ASSAY_OK)
+        status = take_members(&d, path, true, &why);
+    if (status == ASSAY_OK)
+        status = take_members(&d, path, false, &why);
+    *losses = d.losses;
+    assay_pull_release(&d.pull);
+    free(d.steps.list);
+    free(d.list.list);
+    if (status == ASSAY_EFORMAT)
+        return 0;
+    return status == ASSAY_OK ? 1 : status < 0 ? assay_fail(err, status, "%s", why.text) : status;
+}
