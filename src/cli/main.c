@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "hdf5/hdf5_file.h"
 #include "parallel/launcher.h"
+#include "report/report.h"
 #include "rule/process_server.h"
 #include "rule/rule_process.h"
 
@@ -49,10 +50,20 @@ static int print_version(void)
     return cli_finish(&out, CLI_DONE);
 }
 
+/* The form of a report that is meant where a command should stand: "html", "md", "htlm"; NULL: none. */
+static const char *form_meant(const char *name, assay_nearest *nearest)
+{
+    const char *form = cli_form_by_suffix(name, strlen(name)), *command = nearest->best;
+    for (int i = 0; i < assay_report_forms.count && !form; i++)
+        assay_nearest_offer(nearest, assay_report_forms.list[i].word);
+    return form || nearest->best == command ? form : nearest->best;
+}
+
 static int fail_command(const char *name, int argc, char **argv)
 {
     assay_error err = {""};
     char hint[ASSAY_NEAREST_ROOM];
+    const char *form = NULL;
     assay_nearest nearest;
     assay_log_init(!is_first());
     int status = cli_s3_refuse_keys(argc, argv, &err);
@@ -67,6 +78,9 @@ static int fail_command(const char *name, int argc, char **argv)
         assay_nearest_offer(&nearest, i ? "--help" : "--version");
     if (name[0] && access(name, F_OK) == 0)
         assay_log_error("\"%.100s\" is no command; `assay run %.100s` analyses what lies there", name, name);
+    else if (name[0] && (form = form_meant(name, &nearest)))
+        assay_log_error("unknown command \"%.100s\"; `assay run TRIAL --reports %s` writes a report in that form", name,
+                        form);
     else if (name[0])
         assay_log_error("unknown command \"%.100s\"%s; `assay --help` lists the commands", name,
                         assay_nearest_hint(&nearest, hint));

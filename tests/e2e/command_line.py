@@ -85,6 +85,8 @@ def check_help(cli):
     cli.expect(2, "show", PARTIAL, "--format", "md", err="--format md: expected text, json or csv")
     cli.expect(0, "rules", "--format", "txt", out="Rules\n-----")
     cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
+    for word, form in (("htlm", "html"), ("md", "markdown"), ("json", "json")):
+        cli.expect(2, word, err="unknown command \"%s\"; `assay run TRIAL --reports %s`" % (word, form))
     cli.expect(2, "versoin", err="(did you mean \"version\"?)")
     cli.expect(2, "--verison", err="(did you mean \"--version\"?)")
     cli.expect(2, "comp", err="(did you mean \"compare\"?)")
