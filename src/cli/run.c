@@ -713,7 +713,7 @@ const cli_command cli_run = {
 const cli_command cli_hang = {
     "hang",
     "DUMPS",
-    "Says who hung: the ranks that the others wait for, out of dumps of PyTorch's flight recorder. It is run with the "
+    "Says who hung: the ranks that the others wait for, from dumps of PyTorch's flight recorder. It is run with the "
     "built-in rules, and has its options.",
     OPTIONS,
     1,

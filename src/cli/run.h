@@ -67,7 +67,7 @@ typedef struct run_options {
          RUN_FIELD(fail_on),                                                                                           \
          "LEVEL",                                                                                                      \
          "Exit with 1 when a rule of at least this severity has findings, has no data or is in error, or the first "   \
-         "line says what forbids to call a trial good (a checkpoint that is not complete, a node that recorded "       \
+         "line gives a reason not to call a trial good (a checkpoint that is not complete, a node that recorded "      \
          "nothing for a while, a run that failed): never, info, warning, error.",                                      \
          "never|info|warning|error",                                                                                   \
          .initial = "never"},                                                                                          \

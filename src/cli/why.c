@@ -1,4 +1,4 @@
-/* why.c - assay why: why did a job end, out of all that lies in its directory.
+/* why.c - assay why: why did a job end, from everything in its directory.
  *
  * The judgement is src/why's; here are its options and its exit code. */
 #include <string.h>
@@ -67,7 +67,7 @@ static int run(const cli_context *context, int argc, char **argv)
 const cli_command cli_why = {
     "why",
     "JOBDIR",
-    "Says why a job ended: first cause, ranks, node and step, out of all that lies in its directory.",
+    "Says why a job ended: first cause, ranks, node and step, from everything in its directory.",
     OPTIONS,
     1,
     1,

@@ -1,4 +1,4 @@
-/* why.h - why did a job end: one answer out of all that lies in its directory (docs/why.md).
+/* why.h - why did a job end: one answer from everything in its directory (docs/why.md).
  *
  * How it works:
  *   1. find.c looks for what there is: outputs of ranks, dumps, checkpoints, logs of metrics, traces, records; and what

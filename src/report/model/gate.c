@@ -1,4 +1,4 @@
-/* gate.c - what makes a report fail: findings, rules that could not be tested, and what forbids to call a trial good. */
+/* gate.c - what makes a report fail: findings, rules that could not be tested, and reasons not to call a trial good. */
 #include <math.h>
 #include <string.h>
 
