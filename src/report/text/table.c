@@ -1,7 +1,7 @@
 /* table.c - tables of text, with columns as wide as their cells.
  *
  * Where the rows do not fit into a terminal, although the columns that may give way did, each row is folded: it goes on
- * in a second line, the same columns in every row. */
+ * in a second line, the same columns in every row, and those that gave way take what room the lines have. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,6 +193,23 @@ static size_t count_lines(const assay_table *table, unsigned indent, size_t most
     return lines;
 }
 
+/* Gives columns that gave way in vain, since rows are folded all the same, their width back as far as the lines have room. */
+static void regain(const assay_table *table, unsigned indent, size_t most, const size_t *wanted, size_t *width)
+{
+    const size_t lines = count_lines(table, indent, most, width);
+    for (bool any = lines > 1; any;) {
+        any = false;
+        for (size_t c = 0; c < table->columns; c++) {
+            if (width[c] == 0 || width[c] >= wanted[c] || indent + FOLD + width[c] >= most)
+                continue;
+            width[c]++;
+            const bool fits = count_lines(table, indent, most, width) == lines;
+            width[c] -= !fits;
+            any = any || fits;
+        }
+    }
+}
+
 /* The least columns a line with which rows are folded into no more lines than `most` takes. */
 static size_t balance(const assay_table *table, unsigned indent, size_t most, const size_t *width)
 {
@@ -211,7 +228,7 @@ static void end_line(assay_buf *out)
 
 void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out)
 {
-    size_t *width = assay_alloc_zeroed(table->columns, sizeof *width);
+    size_t *width = assay_alloc_zeroed(2 * table->columns, sizeof *width);
     int status = width ? assay_buf_status(&table->text) : ASSAY_ENOMEM;
     if (status != ASSAY_OK) {
         if (out->status == ASSAY_OK)
@@ -219,6 +236,7 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
         free(width);
         return;
     }
+    size_t *wanted = width + table->columns;
     const char *cell = (const char *)table->text.data;
     size_t widest_number = 0;
     for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
@@ -230,7 +248,10 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
         const size_t number = table->align[i % table->columns] == 'u' ? strcspn(text, unit) : 0;
         widest_number = number > widest_number ? number : widest_number;
     }
+    memcpy(wanted, width, table->columns * sizeof *width);
     fit(table, indent, assay_text_line_columns(draw), widest_number, width);
+    if (draw)
+        regain(table, indent, assay_text_line_columns(draw), wanted, width);
     const size_t most = draw ? balance(table, indent, assay_text_line_columns(draw), width) : SIZE_MAX;
     size_t used = 0;
     cell = (const char *)table->text.data;

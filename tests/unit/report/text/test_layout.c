@@ -247,6 +247,34 @@ static void test_table_folds(void)
     }
 }
 
+/* A column that gave way although the rows are folded all the same takes what room its line has. */
+static void test_table_regains(void)
+{
+    static const char *const heads[] = {"step", "worker", "value", "tensor"};
+    static const char *const cells[] = {"100 to 199", "worker_12", "-0.0123456", "Net_layer1_attention.weight"};
+    static const struct {
+        unsigned columns;
+        const char *said;
+    } cases[] = {{50, "        step  worker          value  tensor\n"
+                      "  100 to 199  worker_12  -0.0123456  Net_l...eight\n"},
+                 {40, "        step  worker          value\n"
+                      "      tensor\n"
+                      "  100 to 199  worker_12  -0.0123456\n"
+                      "      Net_layer1_attention.weight\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const assay_draw draw = {cases[i].columns, false, false};
+        assay_table table;
+        assay_buf out;
+        assay_buf_init(&out, 4096);
+        assay_table_init(&table, "rlre", heads);
+        for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+            assay_table_cell(&table, cells[c]);
+        assay_table_put(&table, 2, &draw, &out);
+        assay_table_release(&table);
+        CU_ASSERT_STRING_EQUAL(text_of(&out), cases[i].said);
+    }
+}
+
 /* A number is kept, and what it counts is cut while it can be read, and then left out. */
 static void test_table_measures(void)
 {
@@ -281,6 +309,7 @@ int main(void)
                            {"tables line up", test_table},
                            {"wide tables are cut to fit", test_table_fits},
                            {"rows that do not fit are folded", test_table_folds},
+                           {"what gave way in vain takes room", test_table_regains},
                            {"numbers with what they count", test_table_measures},
                            {"tables keep what they are about", test_table_keeps},
                            {"names of workers, seen and unseen", test_workers},
