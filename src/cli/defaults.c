@@ -135,6 +135,11 @@ int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, 
         const char *name = trimmed(line, equals ? equals : line + length), *dot = strchr(name, '.');
         if (name[0] == '#' || (name[0] == '\0' && !equals))
             continue;
+        if (name[0] == '[')
+            return assay_fail(err, ASSAY_EUSAGE,
+                              "%s: there are no sections; write the command in front of its options, as in "
+                              "\"run.reports = json,html\"",
+                              place);
         out->option = dot ? dot + 1 : name;
         char owner[32];
         snprintf(owner, sizeof owner, "%.*s", dot ? (int)(dot - name) : 0, name);
