@@ -70,7 +70,7 @@ static void drop_name(scan *s)
 {
     static const char *const environments[] = {"dev"}; /* alone it is the machine's, and no set of data */
     leading l = {0};
-    if (s->words > 0) {
+    if (s->words > 0 && strchr("TtVvEeDdPp", *s->name[0])) { /* as all such words begin: most phrases need no look */
         const size_t length = (size_t)(s->name_end - s->name[0]);
         metrics_words(s->name[0], length, note_leading, &l);
         if (l.mode && !l.others && !metrics_is_among(environments, 1, s->name[0], length))

@@ -58,6 +58,7 @@ typedef struct reader {
     assay_pull pull;
     bool json;     /* the file's lines are JSON objects */
     bool numbered; /* numbers in front of lines are steps */
+    bool proving;  /* a proof is looked for */
     struct {
         int64_t last;
         int64_t first;
@@ -414,8 +415,10 @@ static int take_part(reader *r, const char *line, size_t length)
     const bool header = r->header;
     const bool validation = (r->pairs.object && is_row_of_validation(&r->pairs)) || lacks_finer_step(r, &s);
     const bool aside = s.eval || s.predict || validation || s.closing;
-    note_alone(r, &s, metrics_numbered_by(&s, r->pairs.object), aside, is_item(line, length));
-    note_epoch_of_object(r, &s, aside);
+    if (r->proving) {
+        note_alone(r, &s, metrics_numbered_by(&s, r->pairs.object), aside, is_item(line, length));
+        note_epoch_of_object(r, &s, aside);
+    }
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
         const step_kind kind = r->pairs.object || aside ? STEP_KINDS : metrics_numbered_by(&s, false);
@@ -538,6 +541,7 @@ static bool is_decided(const reader *r)
 static int take_proof(void *context, const char *line, size_t length)
 {
     reader *r = context;
+    r->proving = true;
     const int taken = take(context, line, length);
     const bool enough = r->json && r->log->counts[METRICS_LINES] >= ROWS_LOOKED_AT;
     return (r->proven && !r->json && is_decided(r)) || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH
@@ -567,7 +571,7 @@ static int prove_document(reader *r, const char *path, proof *out, assay_error *
     if (metrics_is_printed_name(metrics_base(path)) || !metrics_may_be_document(r->log->store, path))
         return ASSAY_OK;
     const bool lines = r->json;
-    r->json = true;
+    r->json = r->proving = true;
     const int status = metrics_document_read(r->log, path, take, r, &losses, err);
     if (status == 1) {
         *out = proof_of(r);

@@ -135,9 +135,52 @@ static void far_more_than_was_packed(void)
     workspace_remove(&w);
 }
 
+/* Appends a unit of UTF-16. */
+static void put_unit(uint8_t *to, size_t *at, bool big, unsigned unit)
+{
+    to[(*at)++] = (uint8_t)(big ? unit >> 8 : unit & 0xff);
+    to[(*at)++] = (uint8_t)(big ? unit & 0xff : unit >> 8);
+}
+
+/* Lines of a letter of two bytes and a clef of four, over several blocks; half a pair is one of three, and half a letter at
+ * the end is left out. A mark of UTF-8 is none of the text. */
+static void in_other_encodings(void)
+{
+    enum { LINES = 50000, UNITS = 4, ROOM = 2 * (UNITS * LINES + 8) };
+    workspace w;
+    uint64_t lines = 0, bytes = 0, missing = 0;
+    uint8_t *text = malloc(ROOM);
+    workspace_make(&w);
+    for (int big = 0; big < 2; big++) {
+        size_t at = 0;
+        put_unit(text, &at, big, 0xfeff);
+        for (int i = 0; i < LINES; i++) {
+            put_unit(text, &at, big, 0xe4);
+            put_unit(text, &at, big, 0xd834);
+            put_unit(text, &at, big, 0xdd1e);
+            put_unit(text, &at, big, '\n');
+        }
+        put_unit(text, &at, big, 0xd834);
+        put_unit(text, &at, big, '7');
+        text[at++] = 'x';
+        workspace_write(&w, "wide", text, at);
+        CU_ASSERT_EQUAL(read_all(&w, "wide", &lines, &bytes, &missing), 0);
+        CU_ASSERT(lines == LINES + 1 && bytes == 6 * LINES + 4 && missing == 0);
+    }
+    workspace_write(&w, "marked", "\xef\xbb\xbfone\ntwo\n", 11);
+    CU_ASSERT_EQUAL(read_all(&w, "marked", &lines, &bytes, &missing), 0);
+    CU_ASSERT(lines == 2 && bytes == 6);
+    workspace_write(&w, "short", "a\n", 2);
+    CU_ASSERT_EQUAL(read_all(&w, "short", &lines, &bytes, &missing), 0);
+    CU_ASSERT(lines == 1 && bytes == 1);
+    free(text);
+    workspace_remove(&w);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"lines of any length", lines_of_any_length},
+    CU_TestInfo tests[] = {{"in other encodings", in_other_encodings},
+                           {"lines of any length", lines_of_any_length},
                            {"lines of packed files", packed_lines},
                            {"far more than was packed", far_more_than_was_packed},
                            CU_TEST_INFO_NULL};
