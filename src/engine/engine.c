@@ -217,6 +217,20 @@ static int save(const assay_rank_loop *loop, assay_call call, int status, assay_
                       (unsigned long long)done, (unsigned long long)loop->plan->chunk_count);
 }
 
+/* A look at what others ask for, which is one for each chunk where chunks are large. Where nothing came, Open MPI lets
+ * others have the processor, if it is told that ranks are more than processors: looks behind chunks of a tenth of a
+ * millisecond would give it away each time, and a rank at work is none that waits. */
+static const double LOOK_EVERY = 1e-3; /* seconds */
+
+static bool is_time_to_look(double *next)
+{
+    const double time = assay_clock_seconds();
+    if (time < *next)
+        return false;
+    *next = time + LOOK_EVERY;
+    return true;
+}
+
 /* Goes through this rank's chunks. `status` is how the rank fared before: one that failed maps nothing and takes part
  * all the same. Returns 0, ASSAY_ESTOPPED on every rank after a checkpoint was written, or what ended the run; other
  * failures than ASSAY_ESTOPPED may be this rank's alone: the caller agrees. Collective with options->checkpoint and
@@ -239,6 +253,7 @@ static int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_er
     assay_steal_begin(&moving, loop->comm, loop->plan, loop->sources, loop->mapper,
                       end - (loop->mapper->sharing != NULL));
     assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
+    double next_look = 0;
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
         if (calls)
@@ -247,11 +262,13 @@ static int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_er
             status = save(loop, call, status, err);
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
             break;
-        if (busy && status == ASSAY_OK)
+        const bool looks = is_time_to_look(&next_look);
+        if (busy && looks && status == ASSAY_OK)
             status = assay_steal_border(&moving, at);
         if (busy && status == ASSAY_OK)
             status = map_next(loop, &moving, &at, err);
-        (void)assay_comm_posted(loop->comm, ASSAY_POST_SHARED); /* MPI may need calls to get on with it */
+        if (looks)
+            (void)assay_comm_posted(loop->comm, ASSAY_POST_SHARED); /* MPI may need calls to get on with it */
     }
     status = assay_steal_finish(&moving, status, err);
     assay_steal_release(&moving);
