@@ -101,7 +101,7 @@ static void put_first(const assay_trial *info, const report_rule *rule, const as
 static void put_finding_text(const assay_trial_outcome *trial, const report_rule *rule, assay_buf *out)
 {
     put_name(rule->instance->name, NAME_BYTES, out);
-    assay_put_format(out, " (%s) has %" PRIu64 " finding%s in %" PRIu64 " datapoint%s of trial ",
+    assay_put_format(out, " (%s) has %" PRIu64 " finding%s in %" PRIu64 " test%s of trial ",
                      assay_severity_name(rule->instance->severity), report_findings_total(rule),
                      assay_plural(report_findings_total(rule)), report_datapoints(rule),
                      assay_plural(report_datapoints(rule)));

@@ -367,7 +367,7 @@ def test_mail(b):
         b.expect("From: assay@example.org" in head and not [h for h in head if h.lower().startswith("bcc")], "head: %s" % head)
         b.expect(len([h for h in head if h.startswith("Date: ")]) == 1, "head: %s" % head)
         b.expect(any(h.startswith("Subject: =?UTF-8?B?") for h in head), "head: %s" % head)
-        b.expect("84 findings in 96 datapoints" in "\n".join(body), "body: %s" % body)
+        b.expect("84 findings in 96 tests" in "\n".join(body), "body: %s" % body)
     program = b.directory / "sendmail"
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >"$0.arguments"\ncat >"$0.input"\nexit 75\n')
     program.chmod(0o755)
