@@ -256,13 +256,15 @@ static int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_er
     double next_look = 0;
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
-        if (calls)
-            call = busy ? assay_interrupt_border(&stop) : assay_interrupt_wait(&stop, loop->mapper->pool.progress);
+        const bool looks = is_time_to_look(&next_look);
+        if (calls && !busy)
+            call = assay_interrupt_wait(&stop, loop->mapper->pool.progress);
+        else if (calls)
+            call = looks ? assay_interrupt_border(&stop) : ASSAY_CALL_NONE;
         if (call == ASSAY_CALL_SAVE || call == ASSAY_CALL_STOP)
             status = save(loop, call, status, err);
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
             break;
-        const bool looks = is_time_to_look(&next_look);
         if (busy && looks && status == ASSAY_OK)
             status = assay_steal_border(&moving, at);
         if (busy && status == ASSAY_OK)
