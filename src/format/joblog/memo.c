@@ -58,37 +58,69 @@ static size_t behind_colors(const char *bytes, size_t at, size_t to)
     return end;
 }
 
+/* Where digits of the first bytes of a line may say who wrote it: all but those of times and of colors. */
+static size_t list_digits(const joblog_reader *r, const joblog_line *line, size_t front, size_t most, uint8_t *at)
+{
+    const char *const bytes = r->bytes + line->place;
+    const bool plain = line->text != r->clean;
+    size_t count = 0;
+    for (size_t i = 0; i < front && i <= UINT8_MAX && count < most; i++) {
+        i = plain ? i : behind_colors(bytes, i, front);
+        if (i < front && i <= UINT8_MAX && assay_is_digit(bytes[i]) && !(plain && is_in_time(&line->prefix, bytes + i)))
+            at[count++] = (uint8_t)i;
+    }
+    return count;
+}
+
+/* Marks those digits that say who wrote the line where others are so: it reads differently when one of them is another. */
+static void try_digits(joblog_reader *r, const joblog_line *line, size_t length, const uint8_t *at, size_t count,
+                       bool *says)
+{
+    char *const bytes = r->bytes + line->place;
+    const size_t from = line->place, to = from + length;
+    const bool plain = line->text != r->clean;
+    const uint64_t who = hash_writer(r, from, to, plain);
+    for (size_t i = 0; i < count; i++) {
+        char *byte = bytes + at[i];
+        const char digit = *byte;
+        *byte = digit == '0' ? '1' : '0';
+        says[i] = says[i] || hash_writer(r, from, to, plain) != who;
+        *byte = digit;
+    }
+}
+
 /* Makes the form of lines whose shape is this one: which of the bytes in front say who wrote them is seen when another
- * digit stands there. Many have the same in front, which is tried once. */
+ * digit stands there. What a digit says may depend on others ("1: [default5]:" is rank 13 of nodes with 8 ranks, and of none
+ * with 2), so it is tried beside zeros and ones, too. Many have the same in front, which is tried once. */
 static const joblog_form *make_form(joblog_reader *r, const joblog_line *line, size_t length, uint64_t shape)
 {
-    const size_t from = line->place, front = line->prefix.length + (length - line->length); /* with all escapes */
-    const bool plain = line->text != r->clean;
-    joblog_form form = {.shape = joblog_shape(r->bytes + from, front) | 1};
+    enum { DIGITS = 64 };
+    char *const bytes = r->bytes + line->place;
+    const size_t front = line->prefix.length + (length - line->length); /* with all escapes */
+    joblog_form form = {.shape = joblog_shape(bytes, front) | 1};
     const joblog_form *known = find_form(r, form.shape);
     if (known->shape == form.shape) {
         form = *known;
     } else {
-        uint64_t who = 0;
-        bool asked = false;
-        for (size_t i = 0; i < front && form.count <= sizeof form.at; i++) {
-            i = plain ? i : behind_colors(r->bytes + from, i, front);
-            char *byte = &r->bytes[from + i];
-            const char digit = i < front ? *byte : ' ';
-            if (!assay_is_digit(digit) || (plain && is_in_time(&line->prefix, byte)))
-                continue;
-            who = asked ? who : hash_writer(r, from, from + length, plain);
-            asked = true;
-            *byte = digit == '0' ? '1' : '0';
-            if (hash_writer(r, from, from + length, plain) != who) {
-                if (i > UINT8_MAX)
-                    form.count = sizeof form.at;
-                if (form.count < sizeof form.at)
-                    form.at[form.count] = (uint8_t)i;
-                form.count++;
-            }
-            *byte = digit;
+        uint8_t at[DIGITS];
+        char own[DIGITS];
+        bool says[DIGITS] = {false};
+        const size_t count = list_digits(r, line, front, DIGITS, at);
+        for (size_t i = 0; i < count; i++)
+            own[i] = bytes[at[i]];
+        if (count > 0 && count < DIGITS)
+            try_digits(r, line, length, at, count, says);
+        for (char other = '0'; other <= '1' && count > 1 && count < DIGITS; other++) {
+            for (size_t i = 0; i < count; i++)
+                bytes[at[i]] = other;
+            try_digits(r, line, length, at, count, says);
         }
+        for (size_t i = 0; i < count; i++)
+            bytes[at[i]] = own[i];
+        form.count = count < DIGITS && front <= UINT8_MAX ? 0 : sizeof form.at + 1;
+        for (size_t i = 0; i < count && form.count <= sizeof form.at; i++)
+            if (says[i] && form.count++ < sizeof form.at)
+                form.at[form.count - 1] = at[i];
         keep_form(r, &form);
     }
     form.shape = shape;

@@ -503,6 +503,22 @@ static void test_passed(void)
     free(text);
 }
 
+/* What a number in front says may depend on another one: with 5 ranks a node "[default5]" is none of them, and then "2: " says
+ * nothing. Lines of the same form whose numbers do are still told apart. */
+static void test_mixed(void)
+{
+    static const char text[] =
+        "2: [default5]:Killed\n1: [default2]:[rank7]: step 7\n1: [default1]:Killed\n2: [default1]:Killed\n"
+        "1: [default1]:Killed\n0: [default1]:Killed\n";
+    static const int64_t ranks[] = {-1, 6, 11, 1}, counts[] = {1, 2, 1, 1};
+    assay_log_file file;
+    read_text(text, sizeof text - 1, 0, &file);
+    CU_ASSERT_EQUAL_FATAL(file.event.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        CU_ASSERT(file.event.list[i].rank == ranks[i] && file.event.list[i].count == (uint64_t)counts[i]);
+    assay_log_file_release(&file);
+}
+
 /* Lines that differ in numbers only are not judged anew, unless the numbers say something. */
 static void test_alike(void)
 {
@@ -744,6 +760,7 @@ int main(void)
                            {"sentence", test_sentence},
                            {"heads", test_heads},
                            {"alike", test_alike},
+                           {"mixed", test_mixed},
                            {"pieces", test_pieces},
                            {"unlike", test_unlike},
                            {"late_ranks", test_late_ranks},
