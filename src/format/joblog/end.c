@@ -10,7 +10,7 @@
 
 enum {
     TAIL_LOOK = 256 << 10,
-    TAIL_NEAR = 32 << 10, /* most programs say a time and several steps in so much */
+    TAIL_NEAR = 16 << 10, /* most programs say a time and several steps in so much */
     TAIL_OF_RANK = 2 << 10,
     BEATS = 5,
     BEATS_SINCE = 2 /* of these, behind what may be an error */
