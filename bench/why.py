@@ -2,11 +2,12 @@
 """why.py - the speed of `assay why` over outputs of many kinds of lines, as a share of the speed of `grep -cF` with one string.
 
     bench/why.py --assay PROGRAM [--megabytes 12] [--times 5] [--only KIND ...] [--folder FOLDER]
+    bench/why.py --assay PROGRAM --jobs --megabytes 1000 [--times 3]
 
 Each kind is written twice: lines that repeat but for their digits, and lines of which none is like another. Both programs are
 measured by processor time, the least of several runs in turn, without the time that it takes to start (over an output of one line); of
 grep the median of five strings. The last column has instructions for each line where `perf` counts them. The folder
-should be in memory.
+should be in memory. `--jobs` writes whole jobs instead: hundreds of outputs of steps, bars, warnings and a few tracebacks.
 """
 import argparse
 import os
@@ -151,6 +152,108 @@ def long_lines(w):
 KINDS = (steps, ranks, requests, survived, hashes, warnings, colours, nccl_trace, nccl_trace_1024, nccl_timeouts, tracebacks, one_traceback, frames, empty, exceptions, compose, torchrun, bars, srun_warnings, json_errors, docker, long_lines)
 
 
+# ---- whole jobs: what a training of 256 ranks leaves, in shares as they are met ----
+
+RANKS = 256
+NOW_AND_THEN = (
+    "/opt/conda/lib/python3.11/site-packages/torch/utils/checkpoint.py:87: UserWarning: None of the inputs have requires_grad=True. Gradients will be None\n  warnings.warn(\n",
+    "WARNING:urllib3.connectionpool:Retrying (Retry(total=4, connect=None, read=None)) after connection broken by 'ReadTimeoutError'\n",
+    "FutureWarning: `torch.load` with `weights_only=False` is deprecated, RuntimeError may follow\n",
+    "[rank%d]:[W1127 02:12:09.118201 ProcessGroupNCCL.cpp:4115] Warning: using GPU %d to perform barrier\n")
+
+
+def nccl_begin(w, rank, lines=60):
+    return "".join("n%04d:%d:%d [%d] NCCL INFO Channel %02d/0 : %d[%d] -> %d[%d] via %s\n" % (
+        rank // 8, 40000 + rank, 41000 + rank, rank % 8, i % 32, rank, rank % 8, (rank + 1) % RANKS, (rank + 1) % 8, w.random.choice(("P2P/CUMEM", "NET/IB/0/GDRDMA", "SHM/direct/direct"))) for i in range(lines))
+
+
+def lost_others(rank):
+    return "".join("[rank%d]: %s\n" % (rank, line) for line in (
+        "Traceback (most recent call last):", '  File "/w/train.py", line 301, in <module>', "    main(cfg)", '  File "/w/train.py", line 266, in main', "    dist.all_reduce(loss)",
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2250, remote process exited or there was a network error"))
+
+
+def logger(w, rank, step):
+    return "%s - trainer - INFO - [rank %d] step %d loss %.4f lr %.2e tokens/s %d mem %.1fGB\n" % (clock(w), rank, step, w.random.random() * 3, w.random.random() * 1e-4, w.below(10000), w.random.random() * 80)
+
+
+def megatron(w, rank, step):
+    return " [%s] iteration %8d/  500000 | consumed samples: %12d | elapsed time per iteration (ms): %.1f | learning rate: %.6E | global batch size:  1024 | lm loss: %.6E | loss scale: 1.0 | grad norm: %.3f | number of skipped iterations:   0 | number of nan iterations:   0 |\n" % (
+        clock(w)[:19], step, step * 1024, w.random.uniform(8000, 8200), w.random.random() * 1e-4, w.random.random() * 3, w.random.random())
+
+
+def trainer(w, rank, step):
+    return "{'loss': %.4f, 'grad_norm': %.6f, 'learning_rate': %.12g, 'epoch': %.2f}\n" % (w.random.random() * 3, w.random.random(), w.random.random() * 1e-4, step / 1000)
+
+
+def trainer_bar(w, rank, step):
+    drawn = "".join("\r %2d%%|%-10s| %d/100000 [%02d:%02d<2:13:04,  %.2fit/s]" % (s // 1000, "\u2588" * (s // 10000), s, s // 60 % 60, s % 60, w.random.random() * 3) for s in range(10 * step, 10 * step + 10))
+    return drawn + "\n" + trainer(w, rank, step)
+
+
+def deepspeed(w, rank, step):
+    return "[%s] [INFO] [logging.py:128:log_dist] [Rank 0] step=%d, skipped=0, lr=[%.6e], mom=[[0.9, 0.95]]\n[%s] [INFO] [timer.py:264:stop] epoch=0/micro_step=%d/global_step=%d, RunningAvgSamplesPerSec=%.4f, CurrSamplesPerSec=%.4f, MemAllocated=16.2GB, MaxMemAllocated=44.1GB\n" % (
+        clock(w), step, w.random.random(), clock(w), step * 4, step, w.random.random() * 100, w.random.random() * 100)
+
+
+def much_nccl(w, rank, step):
+    return nccl_begin(w, rank, 20) + logger(w, rank, step)
+
+
+JOBS = {  # name: what it writes each step, and what stands before lines where all ranks share one file
+    "a file a rank, a logger": (logger, None), "a file a rank, Megatron": (megatron, None), "a file a rank, bars of tqdm": (trainer_bar, None),
+    "a file a rank, DeepSpeed": (deepspeed, None), "srun -l, a logger": (logger, "%3d: "), "torchrun, the Trainer": (trainer, "[default%d]:"),
+    "a file a rank, NCCL's trace all the time": (much_nccl, None)}
+
+
+def write_job(name, size, folder):
+    step_of, prefix = JOBS[name]
+    w, written = Words(True), 0
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def put(out, rank, text):
+        return out.write(text if prefix is None else "".join((prefix % rank) + line + "\n" for line in text.splitlines()))
+    outs = [(folder / ("rank_%d.log" % rank)).open("w") for rank in range(RANKS)] if prefix is None else [(folder / "slurm-7.out").open("w")] * RANKS
+    for rank, out in enumerate(outs):
+        written += put(out, rank, nccl_begin(w, rank))
+    step = 0
+    while written < size:
+        step += 1
+        for rank in range(RANKS) if prefix is None else w.random.sample(range(RANKS), 32):
+            w.number += rank == 0
+            written += put(outs[rank], rank, step_of(w, rank, step))
+            if w.below(250) == 0:
+                warning = w.random.choice(NOW_AND_THEN)
+                written += put(outs[rank], rank, warning % (rank, rank % 8) if "%d" in warning else warning)
+    for rank, out in enumerate(outs):
+        written += put(out, rank, lost_others(rank))
+    for out in set(outs):
+        out.close()
+    return written
+
+
+def measure_jobs(args, folder, why):
+    """The whole of both programs, as somebody would time them, with what they take to start."""
+    short = 0
+    print("%-42s %6s %9s %9s %6s" % ("job of %d ranks" % RANKS, "MB", "grep s", "assay s", "share"))
+    for name in JOBS:
+        if args.only and not any(word in name for word in args.only):
+            continue
+        place = folder / name
+        if not place.exists():
+            write_job(name, int(args.megabytes * 1e6), place)
+        files = sorted(str(path) for path in place.iterdir())
+        size = sum(os.path.getsize(path) for path in files)
+        grep = statistics.median(min(seconds(["grep", "-cF", string] + files) for _ in range(args.times)) for string in STRINGS)
+        assay = min(seconds(why + [str(place)]) for _ in range(args.times))
+        short += grep / assay < AIM
+        print("%-42s %6.0f %9.3f %9.3f %6.2f" % (name, size / 1e6, grep, assay, grep / assay))
+        sys.stdout.flush()
+        if not args.folder:
+            shutil.rmtree(place)
+    print("%d below %.2f" % (short, AIM))
+
+
 def write(kind, unlike, size, path):
     w, written = Words(unlike), 0
     with path.open("w") as out:
@@ -185,12 +288,16 @@ def main():
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--unlike", action="store_true", help="only lines of which none is like another")
+    parser.add_argument("--jobs", action="store_true", help="whole jobs of many outputs in place of files of one kind of lines; with --megabytes 1000 or so")
     parser.add_argument("--folder", help="where to write to; it is kept, and what lies there is used again")
     args = parser.parse_args()
     folder = Path(args.folder or tempfile.mkdtemp(prefix="why-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     why = [args.assay, "why", "--json"]
     short = 0
     try:
+        if args.jobs:
+            measure_jobs(args, folder, why)
+            return 0
         start = folder / "start" / "train.log"
         start.parent.mkdir(parents=True, exist_ok=True)
         start.write_text("step 1 loss 2.0\n")

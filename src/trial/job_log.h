@@ -82,6 +82,7 @@ enum {
     ASSAY_SIGNATURE_EXCEPTION = 1 << 20, /* an exception of Python that no signature knows */
     ASSAY_SIGNATURE_ROOT_CAUSE, /* torchrun's "Root Cause (first observed failure)", where it is before all others */
     ASSAY_SIGNATURE_HANG,       /* who hung, out of dumps: made by who asks them */
+    ASSAY_SIGNATURE_STATE,      /* the state of a job, as its scheduler says: likewise */
     ASSAY_SIGNATURE_LISTED      /* one of its "Failures", or a root cause that is no earlier than others */
 };
 

@@ -523,6 +523,53 @@ static bool add_hang(why_scene *s)
                                       "of anything before it");
 }
 
+/* No output says why, and Slurm does by the state of the job. */
+static bool add_state(why_scene *s)
+{
+    static const struct {
+        const char *state, *text;
+        assay_ending ending;
+    } STATES[] = {{"TIMEOUT", "was ended at its time limit, as Slurm says", ASSAY_ENDING_time_limit},
+                  {"DEADLINE", "was ended at its deadline, as Slurm says", ASSAY_ENDING_time_limit},
+                  {"OUT_OF_ME", "used more memory than it was given, as Slurm says", ASSAY_ENDING_host_memory},
+                  {"NODE_FAIL", "lost a node, as Slurm says", ASSAY_ENDING_node_failure},
+                  {"BOOT_FAIL", "had a node that did not start, as Slurm says", ASSAY_ENDING_node_failure},
+                  {"PREEMPTED", "was stopped for a job that goes first, as Slurm says", ASSAY_ENDING_preempted},
+                  {"CANCELLED", "was cancelled, as Slurm says", ASSAY_ENDING_cancelled}};
+    assay_why *why = s->why;
+    size_t i = 0, place = 0;
+    while (i < sizeof STATES / sizeof *STATES &&
+           strncmp(why->facts.state, STATES[i].state, strlen(STATES[i].state)) != 0)
+        i++;
+    while (place < why->places.list.count && strcmp(why->places.list.list[place].path, why->facts.file) != 0)
+        place++;
+    if (i == sizeof STATES / sizeof *STATES || place == why->places.list.count)
+        return true;
+    why_link *link = why_new_link(why);
+    if (!link)
+        return false;
+    why->state_event = (assay_log_event){.signature = ASSAY_SIGNATURE_STATE,
+                                         .ending = STATES[i].ending,
+                                         .role = ASSAY_LOG_CAUSE,
+                                         .scope = ASSAY_LOG_JOB,
+                                         .file = (uint32_t)place,
+                                         .line = why->facts.line,
+                                         .count = 1,
+                                         .rank = -1,
+                                         .local_rank = -1,
+                                         .step = -1,
+                                         .code = -1,
+                                         .sequence = -1,
+                                         .time = NAN,
+                                         .text = (char *)STATES[i].text,
+                                         .quote = why->facts.state};
+    link->event = &why->state_event;
+    link->count = 1;
+    why->has_cause = true;
+    why->certainty = WHY_LIKELY;
+    return why_add_text(&why->reason, "it is the state of the job, and no output says more");
+}
+
 /* May it be a line of an exception's message, which says what happened? */
 static bool is_of_message(const why_item *i)
 {
@@ -651,7 +698,7 @@ static bool tell(why_scene *s)
             if (!why_add_text(&why->reason, "events were left out, and one of them may have been before"))
                 return false;
         }
-    } else if (!add_absent(s) || (!why->has_cause && !add_unknown(s))) {
+    } else if (!add_absent(s) || (!why->has_cause && !add_state(s)) || (!why->has_cause && !add_unknown(s))) {
         return false;
     }
     why->step = -1;

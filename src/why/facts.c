@@ -325,6 +325,7 @@ int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
             continue;
         status = assay_store_read(store, p->path, FILE_MOST, &text, &why);
         status = status == ASSAY_ENOMEM ? status : ASSAY_OK;
+        uint64_t number = 0;
         for (size_t at = 0; at < text.size;) {
             const char *line = (const char *)text.data + at, *end = memchr(line, '\n', text.size - at);
             const size_t length = end ? (size_t)(end - line) : text.size - at;
@@ -332,6 +333,8 @@ int why_facts_read(assay_store *store, const why_places *places, why_facts *out)
             if (copy && !take_row(&t, &s, out, copy, strlen(copy), p->path))
                 take_words(&s, out, copy, strlen(copy), p->path);
             free(copy);
+            number++;
+            out->line = out->state[0] && out->line == 0 ? number : out->line;
             at += length + 1;
         }
         assay_buf_release(&text);

@@ -50,6 +50,7 @@ typedef struct why_facts {
     char state[32]; /* "TIMEOUT"; "" */
     char exit_code[16];
     char file[256]; /* that said the state */
+    uint64_t line;  /* and where */
 } why_facts;
 
 /* What another source says of the time before the end. */
@@ -102,8 +103,9 @@ struct assay_why {
     int64_t unknown_rank;
     uint32_t unknown_file;
     /* from other sources; texts owned, NULL: none */
-    char *hang;      /* who hung, one sentence */
-    char *hang_file; /* the dump that says it */
+    assay_log_event state_event; /* what Slurm says of the end, as an event of the file that says it */
+    char *hang;                  /* who hung, one sentence */
+    char *hang_file;             /* the dump that says it */
     assay_log_event
         hang_event; /* what dumps say, as an event whose line is the last entry of a dump; its texts are `hang` */
     ASSAY_VEC(int64_t) hang_ranks;

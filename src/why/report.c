@@ -23,6 +23,8 @@ static const char *signature_of(const assay_log_event *e)
         return "torchrun_root_cause";
     if (e->signature == ASSAY_SIGNATURE_HANG)
         return "hang";
+    if (e->signature == ASSAY_SIGNATURE_STATE)
+        return "state";
     const assay_signature *s = assay_signature_of(e->signature);
     return s ? s->id : NULL;
 }

@@ -131,6 +131,9 @@ CASES = {  # name: (files, class, ranks, step, exit code)
                                            "messages-n2.log": ["Nov 27 03:00:12 n2 kernel: traps: python3[4711] general protection fault ip:7f2a sp:7ffd error:0 in libtorch_cpu.so"]}, "crash", [], 109, 1),
     "said in full": ({"slurm-7.out": every(100, 110) + traceback("1: ", "OSError: You are trying to access a gated repo.") + ["1: 401 Client Error. (Request ID: 7)"]
                       + ["srun: error: n1: task 1: Exited with exit code 1"]}, "permission", [1], 109, 1),
+    "no word of the limit": ({"slurm-7.out": every(100, 110), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|TIMEOUT|0:0|n1", "7.0|CANCELLED|0:15|n1"]}, "time_limit", [], 109, 1),
+    "no word of memory": ({"slurm-7.out": every(100, 110), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|OUT_OF_ME+|0:125|n1"]}, "host_memory", [], 109, 1),
+    "no word of a failure": ({"slurm-7.out": every(100, 110), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|FAILED|1:0|n1"]}, None, None, None, 1),
     "put back, completed": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:00:20 DUE TO NODE FAILURE ***"] + every(108, 111),
                   "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|NODE_FAIL|1:0|n1", "7.0|NODE_FAIL|1:0|n1", "7|COMPLETED|0:0|n2", "7.0|FAILED|1:0|n2"]}, None, None, None, 0),
     "begun anew": ({"slurm-7.out": every(100, 120) + traceback("2: ", OOM) + ["E1127 03:12:07.000000 71 api.py:826] failed (exitcode: 1) local_rank: 2 (pid: 4711) of binary: python3"]
