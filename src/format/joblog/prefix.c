@@ -281,9 +281,13 @@ static size_t name_length(const text *t)
     return length;
 }
 
+/* Digits alone are no node: they are what is left of its name where a line was cut ("2:4711:4711 [2] NCCL INFO"). */
 static void set_node(joblog_prefix *out, const char *name, size_t length)
 {
-    if (out->node[0] || length == 0 || length >= sizeof out->node)
+    size_t digits = 0;
+    while (digits < length && assay_is_digit(name[digits]))
+        digits++;
+    if (out->node[0] || digits == length || length >= sizeof out->node)
         return;
     memcpy(out->node, name, length);
     out->node[length] = '\0';

@@ -41,6 +41,8 @@ static const front FRONTS[] = {
     {"[rank3]:[E623 03:12:07.1 P.cpp:632] [Rank 1] text", 3, -1, "", " text", ASSAY_LOG_YEARLESS, AT + 0.1},
     {"2026-11-27T03:12:07.1Z stderr F   File", -1, -1, "", "  File", ASSAY_LOG_DATED, AT + 0.1},
     {"03:12:07 text", -1, -1, "", " text", ASSAY_LOG_CLOCK, AT},
+    {"59: gpu-a12:4711:4711 [2] NCCL INFO x", 59, 2, "gpu-a12", " NCCL INFO x", ASSAY_LOG_UNTIMED, 0},
+    {"59: 2:4711:4711 [2] NCCL INFO x", 59, 2, "", " NCCL INFO x", ASSAY_LOG_UNTIMED, 0},
     {"train-1  | ValueError: x", -1, -1, "train-1", "ValueError: x", ASSAY_LOG_UNTIMED, 0},
     {"train_12 |   File", -1, -1, "train_12", "  File", ASSAY_LOG_UNTIMED, 0},
     {"train-1 |", -1, -1, "train-1", "", ASSAY_LOG_UNTIMED, 0},
