@@ -110,6 +110,7 @@ PRINTED = {
                          {("TRAIN", 100 * (e - 1) + b): {"epoch": e, "loss": 9 - e} for e in (1, 2) for b in (50, 100)}),
     "iterations of epochs": ("".join("(epoch: 1, iters: %d, time: 0.5, data: 0.25) D_A: 0.5 cycle_A: 2\n" % i for i in (100, 200)),
                              {("TRAIN", i): {"epoch": 1, "time": 0.5, "data": 0.25, "D_A": 0.5, "cycle_A": 2} for i in (100, 200)}),
+    "lists of steps": ("".join('DLLL {"timestamp": "1620000000.1", "type": "LOG", "step": [0, %d], "data": {"train_loss": 2.5}}\n' % i for i in (0, 50)), {("TRAIN", i): {"timestamp": 1620000000.1, "train_loss": 2.5} for i in (0, 50)}),
     "a size beside a bar": ("".join("[%06d/50000] X4K    | loss 0.5 | GPU 92%% | batch 16\n" % i for i in (0, 500)), {("TRAIN", i): {"loss": 0.5, "batch": 16} for i in (0, 500)}),
     "counters of epochs": ("".join("epoch=%d i=%d/2 total_loss=%d\n" % (e, i, 9 - e) for e in (0, 1) for i in (0, 1)), {("TRAIN", 2 * e + i): {"epoch": e, "total_loss": 9 - e} for e in (0, 1) for i in (0, 1)}),
     "batches of epochs": ("".join("INFO:root:Epoch[%d] Batch [%d]\tSpeed: 36.5 samples/sec\tTrain-Acc=0.5\n" % (e, b) for e in (0, 1) for b in (20, 40)),

@@ -434,6 +434,28 @@ static bool take_number(scan *s)
 
 /* ---- words ---- */
 
+/* "step": [2, 100], an epoch and what it is within, as DLLogger writes it: the last number counts. False: it is no such list. */
+static bool take_step_list(scan *s)
+{
+    static const char *const steps[] = {"step"};
+    const char *close = memchr(s->p, ']', (size_t)(s->end - s->p)), *at = s->p + 1;
+    double value = 0;
+    size_t count = 0;
+    if (!s->set || s->words != 1 || !close || !is_word(s->name[0], s->name_end, steps, 1))
+        return false;
+    for (const char *behind; at < close && (behind = number_end(at, close)) != NULL; count++) {
+        if (!take_double(at, behind, &value))
+            return false;
+        at = skip_blanks(behind, close);
+        at = at < close && *at == ',' ? skip_blanks(at + 1, close) : at;
+    }
+    if (count < 2 || at != close)
+        return false;
+    s->p = close + 1;
+    add_pair(s, value, -1, false, false);
+    return true;
+}
+
 /* "[ 50/1251 (4%)]", "[3]" behind a name. What else stands in brackets is read as the rest of the line is; of a list
  * that has a name the first number is its value. */
 static void take_bracket(scan *s)
@@ -515,7 +537,8 @@ static void take_next(scan *s)
 {
     const char c = *s->p;
     if (c == '[') {
-        take_bracket(s);
+        if (!take_step_list(s))
+            take_bracket(s);
     } else if (c == ' ' || c == '(' || is_quote(c)) {
         s->p++;
     } else if (c == ':' || c == '=') {
