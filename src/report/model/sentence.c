@@ -84,7 +84,7 @@ static void put_when(const assay_trial *info, const assay_finding *finding, assa
     const uint64_t at =
         assay_trial_is_log(info) && !finding->time ? assay_trial_find_step(info, finding->step) : UINT64_MAX;
     const assay_step_info *step = at == UINT64_MAX ? NULL : assay_trial_step(info, at);
-    if (step && step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL)
+    if (step && step->mode_step != finding->step && step->mode > ASSAY_MODE_NONE && step->mode < ASSAY_MODE_GLOBAL)
         assay_put_format(out, "%s step %" PRId64, assay_mode_name(step->mode), step->mode_step);
     else
         put_text(report_finding_when_in_words(finding, when), out);
