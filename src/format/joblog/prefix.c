@@ -703,8 +703,12 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
             rank = 10 * rank + (line[at] - '0');
         return at > 0 && at < most && line[at] == ':' && (at + 1 == most || line[at + 1] == ' ') ? rank : -1;
     }
-    if (per_node == 0 && joblog_front_of(line, most, &rank, &local) > 0 && rank >= 0) /* as most have it */
+    const size_t front = per_node == 0 ? joblog_front_of(line, most, &rank, &local) : 0;
+    if (front > 0 && rank >= 0) /* as most have it */
         return rank;
+    if (front > 0 && local >= 0 && front < most && line[front] != '[' &&
+        line[front] != ' ') /* or so: "[default3]:text" */
+        return local;
     text t = {line, most};
     joblog_prefix prefix = {.rank = -1, .local_rank = -1};
     if (per_node > 0) {
