@@ -188,7 +188,7 @@ static int overview_put_text(const overview *o, const assay_draw *draw, assay_bu
                          others == 1 ? "it" : "them");
     overview_put_events(o, draw, out);
     assay_report_put_completeness(&o->outcome, draw, out);
-    assay_report_put_problems(&o->outcome, draw, out);
+    assay_report_put_problems_of_list(&o->outcome, draw, out);
     return assay_buf_status(out);
 }
 

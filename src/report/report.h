@@ -95,6 +95,8 @@ void assay_report_put_heading(assay_buf *out, const char *heading);
 void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 void assay_report_put_problems(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
+/* The same for who has not read all records: without a problem it says what was looked at. */
+void assay_report_put_problems_of_list(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 
 /* How large a report may become in memory. */
 #define ASSAY_REPORT_CEILING ((size_t)1 << 32)

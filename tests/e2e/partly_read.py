@@ -67,6 +67,8 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as work:
+        done = run([args.assay, "ls", FORMATS / "smdebug"])  # which reads one record of each tensor
+        checks.expect(done.code == 0 and "Everything" not in done.out and "No damage in what a list looks at" in done.out, "ls: %s" % done)
         for kind, pattern in SUBJECTS:
             for how, change in CHANGES.items():
                 if kind == "npy" and how == "gone":

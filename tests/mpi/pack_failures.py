@@ -200,9 +200,9 @@ def check_killed(checks, assay, ranks, folder):
     whole.unlink()
     done = mpirun(1, [assay, "ls", part])
     checks.expect(done.code == 2 and len(errors(done)) == 1, "an unfinished file is no trial: %s" % done)
-    os.truncate(event, 1000)
+    os.truncate(event, 1000)  # before its last records, which packing says
     done = mpirun(ranks, [assay, "pack", trial, "-o", out, "--resume"])
-    checks.expect(done.code == 0 and "packed anew from the start" in done.err and left(folder) == ["run.h5", "trial"],
+    checks.expect(done.code == 3 and "packed anew from the start" in done.err and left(folder) == ["run.h5", "trial"],
                   "--resume begins again, and says so: %s" % done)
     stamp = out.stat().st_mtime_ns
     done = mpirun(ranks, [assay, "pack", trial, "-o", out, "--resume", "--verify"])
@@ -210,7 +210,7 @@ def check_killed(checks, assay, ranks, folder):
                   "--resume leaves a complete file alone: %s" % done)
     os.truncate(event, 900)
     done = mpirun(ranks, [assay, "pack", trial, "-o", out, "--resume"])
-    checks.expect(done.code == 0 and "packed anew" in done.err, "--resume packs a trial that changed anew: %s" % done)
+    checks.expect(done.code == 3 and "packed anew" in done.err, "--resume packs a trial that changed anew: %s" % done)
 
 
 # ---- places that cannot be written to

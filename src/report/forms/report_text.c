@@ -71,6 +71,11 @@ void assay_report_put_problems(const assay_trial_outcome *trial, const assay_dra
     put_part(trial, "Problems", sections_put_problems, draw, out);
 }
 
+void assay_report_put_problems_of_list(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
+{
+    put_part(trial, "Problems", sections_put_problems_of_list, draw, out);
+}
+
 static int put_text(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     (void)origin;

@@ -186,13 +186,13 @@ static bool put_unused(const assay_log_facts *log, doc *d)
     return some;
 }
 
-void sections_put_problems(const assay_trial_outcome *trial, doc *d)
+static void put_problems(const assay_trial_outcome *trial, const char *none, doc *d)
 {
     enum { PROBLEMS_SHOWN = 20 };
     const assay_problems *list = &trial->problems;
     doc_paragraph(d);
     if (list->total == 0) {
-        doc_put(d, "Everything that the trial lists could be read");
+        doc_put(d, "%s", none);
         put_unused(&trial->catalog.log, d);
         doc_put(d, ".");
     } else
@@ -215,6 +215,18 @@ void sections_put_problems(const assay_trial_outcome *trial, doc *d)
     doc_put_words(d, (const char *)size.data, size.size);
     doc_put(d, " of the values read have no checksum; `assay pack` gives them one.");
     assay_buf_release(&size);
+}
+
+void sections_put_problems(const assay_trial_outcome *trial, doc *d)
+{
+    put_problems(trial, "Everything that the trial lists could be read", d);
+}
+
+void sections_put_problems_of_list(const assay_trial_outcome *trial, doc *d)
+{
+    put_problems(
+        trial, "No damage in what a list looks at: the index, the sizes of files, and the first record of each tensor",
+        d);
 }
 
 static bool is_whole(const assay_trial_outcome *trial)

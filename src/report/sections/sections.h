@@ -49,6 +49,7 @@ void sections_put_beside_loss(const assay_trial_outcome *trial, const assay_curv
 void sections_put_head(const assay_trial_outcome *trial, doc *d);
 void sections_put_completeness(const assay_trial_outcome *trial, doc *d);
 void sections_put_problems(const assay_trial_outcome *trial, doc *d);
+void sections_put_problems_of_list(const assay_trial_outcome *trial, doc *d); /* where not all records were read */
 /* How many trials are like the others and have no report of their own; nothing where each has one. (trials.c) */
 void sections_put_usual(const assay_report *report, doc *d);
 
