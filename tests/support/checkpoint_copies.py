@@ -33,15 +33,15 @@ def under_way(work):
         for options in ([], ["--last"]):
             yield Case("called model_300.safetensors%s" % ending, root, SOUND, older + "; .*see 1 note$", options)
     for at, (begin, ending) in enumerate((("", "~"), ("", ".bak"), ("", ".rsync"), ("", " (copy)"), ("", ".Ab12Cd"), (".", ".Ab12Cd"),
-                                           ("", "-backup"), ("", "_old"), ("", "-broken-2"), ("old_", ""), ("Backup-", ""))):
+                                           (".", ""), ("", "-backup"), ("", "_old"), ("", "-broken-2"), ("old_", ""), ("Backup-", ""))):
         for beside in (False, True):
             root = spread(work, "hugging_face", name="aside-directory-%d-%d" % (at, beside), steps=THREE)
             (shutil.copytree if beside else shutil.move)(root / "checkpoint-300", root / (begin + "checkpoint-300" + ending))
             for options in ([], ["--last"]) if not beside else ([],):
                 yield Case("a directory called %scheckpoint-300%s" % (begin, ending), root, SOUND, "^resume from checkpoint-%d; .*see 1 note$" % (300 if beside else 200), options)
-    for name in (".rsync-partial", ".~tmp~", "backup", "trash"):
-        root = spread(work, "hugging_face", name="rsync" + name, steps=THREE)
-        (root / name).mkdir()
+    for name in (".rsync-partial", ".~tmp~", "backup", "runs/trash"):
+        root = spread(work, "hugging_face", name="rsync" + name.replace("/", "-"), steps=THREE)
+        (root / name).mkdir(parents=True)
         (root / "checkpoint-300").rename(root / name / "checkpoint-300")
         yield Case("a checkpoint in %s" % name, root, SOUND, "^resume from checkpoint-200; .*see 1 note$")
     root = spread(work, "hugging_face", name="words", steps=THREE)

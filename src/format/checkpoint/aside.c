@@ -36,8 +36,8 @@ static bool ends_aside(const char *name, size_t at)
     return strchr("-_", name[at]) && is_aside(behind, length);
 }
 
-/* Is the part of a name the name of another checkpoint of the series? */
-static bool is_of_series(const assay_trial_options *options, const char *name, const assay_dict *forms, assay_buf *form)
+bool assay_ckpt_is_of_series(const assay_trial_options *options, const char *name, const assay_dict *forms,
+                             assay_buf *form)
 {
     int64_t step = 0;
     assay_buf_clear(form);
@@ -55,9 +55,9 @@ bool assay_ckpt_is_put_aside(const assay_trial_options *options, const char *nam
             continue;
         memcpy(before, name, at);
         before[at] = '\0';
-        if (is_of_series(options, before, forms, form))
+        if (assay_ckpt_is_of_series(options, before, forms, form))
             return true;
     }
     const size_t first = strcspn(name, "-_. "); /* "old_checkpoint-300" */
-    return name[first] && is_aside(name, first) && is_of_series(options, name + first + 1, forms, form);
+    return name[first] && is_aside(name, first) && assay_ckpt_is_of_series(options, name + first + 1, forms, form);
 }

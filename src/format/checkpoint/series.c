@@ -388,15 +388,25 @@ static bool is_known(const assay_lister *l, const char *name)
     return false;
 }
 
-/* Are checkpoints among the names in a directory, by their own names and by what is in them? "backup/checkpoint-300". */
-static bool has_checkpoints(const assay_lister *l, const char *path, const assay_names *names)
+enum { BELOW_MOST = 4, LISTED_MOST = 256 }; /* directories of a stray one that are looked into, how deep and how many */
+
+/* Are checkpoints among the names in a directory, by their own names and by what is in them, or in one below? "backup/checkpoint-300". */
+static bool has_checkpoints(const assay_lister *l, const char *path, const assay_names *names, int depth,
+                            size_t *listed)
 {
     bool any = false;
-    for (size_t i = 0; i < names->count && !any; i++) {
+    for (size_t i = 0; i < names->count && !any && *listed < LISTED_MOST; i++) {
         char below[ASSAY_PATH_ROOM];
         int64_t step = 0;
-        any = assay_ckpt_step(l->catalog->options, names->name[i], &step) &&
-              snprintf(below, sizeof below, "%s/%s", path, names->name[i]) < (int)sizeof below && has_tensors(l, below);
+        assay_names inside = {0};
+        if (snprintf(below, sizeof below, "%s/%s", path, names->name[i]) >= (int)sizeof below ||
+            assay_store_exists(l->store, below, NULL) != 0 ||
+            assay_store_list(l->store, below, &inside, NULL) != ASSAY_OK)
+            continue;
+        ++*listed;
+        any = assay_ckpt_step(l->catalog->options, names->name[i], &step) && survey_names(below, &inside).any;
+        any = any || (depth < BELOW_MOST && has_checkpoints(l, below, &inside, depth + 1, listed));
+        assay_names_release(&inside);
     }
     return any;
 }
@@ -418,7 +428,8 @@ static void name_strays(assay_lister *l)
             continue;
         const survey s = survey_names(name, &inside);
         const bool own = s.any || s.deepspeed || s.rank_directories > 0;
-        if (!own && has_checkpoints(l, name, &inside))
+        size_t listed = 0;
+        if (!own && has_checkpoints(l, name, &inside, 1, &listed))
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
                                "%s: checkpoints lie in it; they are not read: give the directory by itself", name);
         else if (own && !is_known(l, name))
@@ -672,9 +683,13 @@ static int set_aside(assay_lister *l, entry *entries, size_t *count)
             if (strcmp(name, of_rsync[k]) == 0 && assay_store_exists(l->store, name, NULL) == 0)
                 assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
                                    "%s is not read: rsync keeps there what it has not copied to its end", name);
-        if (name[0] == '.' && assay_ckpt_step(l->catalog->options, name + 1, &step) &&
-            assay_ckpt_is_put_aside(l->catalog->options, name + 1, forms, &form) &&
-            assay_store_exists(l->store, name, NULL) == 0)
+        if (name[0] != '.' || !assay_ckpt_step(l->catalog->options, name + 1, &step) ||
+            assay_store_exists(l->store, name, NULL) != 0)
+            continue;
+        if (assay_ckpt_is_of_series(l->catalog->options, name + 1, forms, &form))
+            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, name, -1,
+                               "%s is not read: its name begins with a point", name);
+        else if (assay_ckpt_is_put_aside(l->catalog->options, name + 1, forms, &form))
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, name, -1,
                                "%s is not read: a program that copies a checkpoint calls it so until it is done", name);
     }
