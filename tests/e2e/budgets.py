@@ -244,7 +244,7 @@ def pages(b):
 
 
 def prepared_outputs(b):
-    """Links that somebody put into the output directory are not written through."""
+    """Links that somebody put into the output directory, and other names of a file, are not written through."""
     target = b.folder / "profile"
     target.write_text("# mine\n")
     place = b.folder / "prepared"
@@ -255,6 +255,11 @@ def prepared_outputs(b):
     job.write_text(json.dumps(dict(JOB, actions=[{"notify": {"url": "http://127.0.0.1:9/"}, "on": "end"}])))
     done = run([b.assay, "run", job, "--trial", TRIALS / "linreg_nan", "--out", place, "--quiet", "--reports", "json,text"])
     b.checks.expect(target.read_text() == "# mine\n", "written through a link: %r" % target.read_text()[:200])
+    other = b.folder / "shared"
+    other.mkdir()
+    os.link(target, other / "actions.log")  # another name of it
+    run([b.assay, "run", job, "--trial", TRIALS / "linreg_nan", "--out", other, "--quiet", "--reports", "json,text"])
+    b.checks.expect(target.read_text() == "# mine\n", "written through another name: %r" % target.read_text()[:200])
     b.checks.expect((place / "report.json").is_file() and not (place / "report.json").is_symlink(), "no report took the place of the link: %s" % done)
 
 
