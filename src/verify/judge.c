@@ -636,7 +636,7 @@ static int doubt_empty(judging *g)
         for (int state = ASSAY_VERIFY_UNREAD; state < ASSAY_VERIFY_STATES && !any; state++)
             any = g->facts[i].said[state] > 0;
         if (!any)
-            status = speak(g, step->step, ASSAY_VERIFY_UNREAD, step->name, "there is no tensor in it");
+            status = say(g, line_of(g, step->name, step->step), ASSAY_VERIFY_UNREAD, "there is no tensor in it");
     }
     return status;
 }

@@ -325,7 +325,7 @@ def put_aside(w):
             copy.unlink()
             shutil.copytree(sound, trial)
             (trial / (form % 2)).rename(trial / copy.relative_to(sound))
-            said(w, trial, sound, copy.name.strip(), {0, 3, 5})
+            said(w, trial, sound, copy.name.strip(), {0, 3, 5, 7})
             shutil.rmtree(sound)
             shutil.rmtree(trial)
 
