@@ -126,10 +126,10 @@ int assay_part_check_files(assay_store *store, const assay_catalog *catalog, con
                            const assay_part *part, assay_problems *problems)
 {
     const assay_trial_format *format = assay_format_of(part->format);
-    const assay_entry *e = shard->entries + part->first, *end = e + part->count;
     int status = ASSAY_OK;
-    if (format->in_notes || format->assembled)
+    if (format->in_notes || format->assembled || part->count == 0)
         return ASSAY_OK;
+    const assay_entry *e = shard->entries + part->first, *end = e + part->count;
     while (e < end && status == ASSAY_OK) {
         const assay_entry *first = e;
         uint64_t size = 0;
