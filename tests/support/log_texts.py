@@ -3,9 +3,10 @@ import csv
 import gzip
 import math
 import shutil
+import struct
 
 import logs
-from launch import run
+from launch import TRIALS, run
 
 PRINTED = {
     "a sharded trainer": ("[rank0]:[t] 2025-06-16 22:30:50,322 - root - INFO - step:  1  loss: 12.2386  grad_norm:  1.45  memory: 49.66GiB(52.28%)  tps: 5,856  mfu: 34.29%\n"
@@ -209,12 +210,15 @@ def documents(w):
 def no_version(w):
     """CatBoost's event files begin with a summary, and with no version."""
     place = w.root / "no-version"
-    logs.tfevents(place, logs.curve(9))
-    file = next(place.iterdir())
-    whole = file.read_bytes()
-    file.write_bytes(whole[int.from_bytes(whole[:8], "little") + 16:])
+    content = b"".join(logs.frame(struct.pack("<Bd", 9, 1.0) + logs.number(2, step) + logs.data(5, logs.data(1, logs.data(1, "loss") + struct.pack("<Bf", 2 << 3 | 5, loss))))
+                       for step, loss, _ in logs.curve(9))
+    logs.write(place / "events.out.tfevents.1795000000.host", content)
     _, report, _ = w.run(place)
     w.checks.expect(report and report["trials"][0]["metrics"]["kind"] == "tb" and report["trials"][0]["modes"]["TRAIN"]["steps"] == 9, "no version: %s" % (report and report["trials"][0]))
+    recorded = w.root / "recorded"  # event files of a recording have no version either, and tensors: they are no log, also where nothing else is there yet
+    shutil.copytree(TRIALS / "ddp/events", recorded / "events")
+    _, report, _ = w.run(recorded)
+    w.checks.expect(report and len(report["trials"]) == 1 and "metrics" not in report["trials"][0], "a recording without its index: %s" % (report and [t["name"] for t in report["trials"]]))
 
 
 def parts_of_tables(w):

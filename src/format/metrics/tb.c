@@ -35,37 +35,6 @@ static bool named(const char *name)
     return strstr(name, "tfevents") != NULL;
 }
 
-/* Does an event begin with the time and go on with a summary, as CatBoost writes them without a version first? */
-static bool is_summary(const uint8_t *event, size_t size)
-{
-    enum { OF_TIME = 1 << 3 | 1, OF_STEP = 2 << 3, OF_SUMMARY = 5 << 3 | 2, BEHIND_TIME = 9 };
-    size_t at = BEHIND_TIME;
-    if (size <= at || event[0] != OF_TIME)
-        return false;
-    if (event[at] == OF_STEP) {
-        for (at++; at < size && event[at] & 0x80;)
-            at++;
-        at++;
-    }
-    return at < size && event[at] == OF_SUMMARY;
-}
-
-static int proven(assay_store *store, const metrics_file *file, assay_error *err)
-{
-    static const char version[] = "brain.Event:";
-    assay_frames frames = {0};
-    assay_frame_kind kind = ASSAY_FRAME_END;
-    int status = assay_stream_open(store, file->path, &frames.stream, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = assay_frames_next(&frames, &kind, err);
-    const bool is = status == ASSAY_OK && kind == ASSAY_FRAME_WHOLE &&
-                    (memmem(frames.payload, frames.size, version, sizeof version - 1) != NULL ||
-                     is_summary(frames.payload, frames.size));
-    assay_stream_close(&frames.stream);
-    return status == ASSAY_OK ? is : status;
-}
-
 /* ---- reading ---- */
 
 /* A value of a tag as it was written last, and what stands before it in its record: mostly the next one differs in time,
@@ -173,6 +142,42 @@ static bool take_value(const assay_wire *message, value *v)
         }
     }
     return more == 0;
+}
+
+/* Is an event a summary of a number, as CatBoost writes them without a version first? Recordings have tensors in theirs. */
+static bool is_scalar(const uint8_t *bytes, size_t size)
+{
+    assay_view view = {.path = "event", .limit = size, .window = bytes, .window_size = size};
+    assay_wire event = {.view = &view, .message = "Event", .end = size};
+    assay_field f;
+    while (assay_wire_next(&event, &f, NULL) == 1) {
+        assay_wire summary = assay_wire_into(&event, &f, "Summary");
+        assay_field inner;
+        value v;
+        if (f.number != 5 || f.type != ASSAY_WIRE_BYTES)
+            continue;
+        if (assay_wire_next(&summary, &inner, NULL) != 1 || inner.number != 1 || inner.type != ASSAY_WIRE_BYTES)
+            return false;
+        const assay_wire message = assay_wire_into(&summary, &inner, "Value");
+        return take_value(&message, &v) && v.has_simple;
+    }
+    return false;
+}
+
+static int proven(assay_store *store, const metrics_file *file, assay_error *err)
+{
+    static const char version[] = "brain.Event:";
+    assay_frames frames = {0};
+    assay_frame_kind kind = ASSAY_FRAME_END;
+    int status = assay_stream_open(store, file->path, &frames.stream, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_frames_next(&frames, &kind, err);
+    const bool is = status == ASSAY_OK && kind == ASSAY_FRAME_WHOLE &&
+                    (memmem(frames.payload, frames.size, version, sizeof version - 1) != NULL ||
+                     is_scalar(frames.payload, frames.size));
+    assay_stream_close(&frames.stream);
+    return status == ASSAY_OK ? is : status;
 }
 
 static bool is_other_plugin(const char *name, size_t length)
