@@ -3,8 +3,9 @@
  * Axis 0 holds the samples; a unit is one element of the other axes, or a channel (axis 1) with its positions pooled.
  * activity = 100 * #{x > 0} / samples; a unit is dead below threshold_inactivity; fires when 100 * dead / units exceeds
  * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. With
- * only_relu a tensor with a negative element is no ReLU's output, and one with elements that are not finite says nothing
- * of units: neither is tested. */
+ * only_relu the output of a module that is known to be another function, and a tensor with a negative element, are no
+ * ReLU's, and one with elements that are not finite says nothing of units: none of them is tested. */
+#include <assay/module.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,15 +28,19 @@ static const assay_param_def params[] = {
     {.name = "only_relu",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Leave out tensors that no ReLU made, by their values: with elements that are negative or not finite."},
+     .help =
+         "Leave out tensors that no ReLU made, by the type of their module where it is recorded, and by their values: with elements that are "
+         "negative or not finite."},
     {0},
 };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    int slot = assay_need_slot(
-        need, &(assay_slot){.collection = "relu_outputs", .regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS},
-        err);
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collection = "relu_outputs",
+                                             .regexes = "tensor_regex",
+                                             .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_TYPES},
+                               err);
     if (slot < 0)
         return slot;
     bool channel = strcmp(assay_param_text(given, "unit"), "channel") == 0;
@@ -49,8 +54,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 }
 
 /* May a ReLU have made what all of these workers have? */
-static bool may_be_relu(const assay_tensor_view *const *items, uint32_t count)
+static bool may_be_relu(const assay_trial *trial, const assay_tensor_view *const *items, uint32_t count)
 {
+    const char *what = assay_trial_module_of(trial, items[0]->name);
+    if (assay_module_kind_of(what) == ASSAY_MODULE_FUNCTION && strncmp(what, "torch.ReLU", 10) != 0)
+        return false;
     for (uint32_t i = 0; i < count; i++) {
         const assay_stats *s = items[i]->stats;
         if (s && (s->min < 0 || s->nan + s->pos_inf + s->neg_inf > 0))
@@ -71,7 +79,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
         n = same_tensor(slot, i);
-        const bool left_out = assay_param_bool(rule->params, "only_relu") && !may_be_relu(slot->items + i, n);
+        const bool left_out =
+            assay_param_bool(rule->params, "only_relu") && !may_be_relu(rule->trial, slot->items + i, n);
         if (strncmp(slot->items[i]->name, "gradient", 8) != 0 && !left_out)
             status = layer_test_workers(s->findings, view, &limits, slot->items + i, n);
     }

@@ -3,14 +3,15 @@
  *
  * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); a unit is
  * saturated below threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled.
- * The name tells the activation ("tanh" before "sigmoid"), else the parameter activation does; tensors of which neither
- * is known are left out. */
+ * The type of the module tells the activation where it is recorded, else the name ("tanh" before "sigmoid"), else the
+ * parameter activation; tensors of which none is known are left out. */
+#include <assay/module.h>
 #include <math.h>
 #include <string.h>
 
 #include "layer.h"
 
-enum { TANH, SIGMOID }; /* measures */
+enum { TANH, SIGMOID, UNTOLD = -1, OTHER = -2 }; /* measures, and what has none */
 
 static const assay_param_def params[] = {
     ASSAY_LIST_PARAM("collection_names", NULL, "Collections of activation inputs."),
@@ -33,7 +34,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     static const char *const limit[][2] = {{"threshold_tanh_min", "threshold_tanh_max"},
                                            {"threshold_sigmoid_min", "threshold_sigmoid_max"}};
-    int slot = selection_slot(given, need, 0, false, err);
+    int slot = selection_slot_of(given, need, 0, ASSAY_SLOT_TYPES, false, err);
     for (int i = TANH; slot >= 0 && i <= SIGMOID; i++) {
         assay_measure measure = {
             .kind = ASSAY_MEASURE_UNITS,
@@ -48,15 +49,28 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : ASSAY_OK;
 }
 
-/* The measure with the limits of the tensor's activation, -1 when nothing tells which it is. */
+/* The measure with the limits of the tensor's activation, UNTOLD when nothing tells which it is, OTHER when it is known to
+ * be neither. */
 static int measure_for(const assay_rule *rule, const char *name)
 {
+    static const struct {
+        const char *type;
+        int measure;
+    } types[] = {
+        {"torch.Tanh", TANH}, {"torch.Hardtanh", TANH}, {"torch.Sigmoid", SIGMOID}, {"torch.Hardsigmoid", SIGMOID}};
+    const char *what = assay_trial_module_of(rule->trial, name);
+    const char *activation = assay_param_text(rule->params, "activation");
+    const size_t length = what ? strcspn(what, " ") : 0;
+    for (size_t i = 0; what && i < sizeof types / sizeof *types; i++)
+        if (strlen(types[i].type) == length && strncmp(types[i].type, what, length) == 0)
+            return types[i].measure;
+    if (!activation && assay_module_kind_of(what) == ASSAY_MODULE_FUNCTION)
+        return OTHER;
     if (strstr(name, "tanh"))
         return TANH;
     if (strstr(name, "sigmoid"))
         return SIGMOID;
-    const char *activation = assay_param_text(rule->params, "activation");
-    return !activation ? -1 : strcmp(activation, "tanh") == 0 ? TANH : SIGMOID;
+    return !activation ? UNTOLD : strcmp(activation, "tanh") == 0 ? TANH : SIGMOID;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -69,8 +83,10 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
         n = same_tensor(slot, i);
         limits.measure = measure_for(rule, slot->items[i]->name);
-        status = limits.measure < 0 ? assay_counter_add(s->counter, slot->items[i]->tensor, 0, n)
-                                    : layer_test_workers(s->findings, view, &limits, slot->items + i, n);
+        if (limits.measure == UNTOLD)
+            status = assay_counter_add(s->counter, slot->items[i]->tensor, 0, n);
+        else if (limits.measure != OTHER)
+            status = layer_test_workers(s->findings, view, &limits, slot->items + i, n);
     }
     return status;
 }

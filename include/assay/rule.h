@@ -228,8 +228,9 @@ enum {
     ASSAY_SLOT_NO_STRINGS = 4,
     ASSAY_SLOT_SPREAD = 8, /* `first_steps` of each mode at even distances, not the first: assay_spread_takes() */
     ASSAY_SLOT_WORKERS =
-        16,              /* what each worker saved: its piece of a tensor that workers have in pieces, not the whole */
-    ASSAY_SLOT_SUMS = 32 /* also tensors that are a sum over workers: each worker's addend by itself */
+        16,               /* what each worker saved: its piece of a tensor that workers have in pieces, not the whole */
+    ASSAY_SLOT_SUMS = 32, /* also tensors that are a sum over workers: each worker's addend by itself */
+    ASSAY_SLOT_TYPES = 64 /* regexes match "Tanh_input_0" also where X_input_0 is what a module X of that type got */
 };
 
 /* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches

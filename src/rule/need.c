@@ -49,6 +49,16 @@ void assay_need_free(assay_need *need)
     free(need);
 }
 
+int assay_slot_pattern_finds(const assay_slot_need *slot, size_t i, const assay_trial *trial, const char *name,
+                             size_t length)
+{
+    char typed[256];
+    const int found = assay_regex_search(slot->regex[i], name, length);
+    if (found != 0 || !(slot->flags & ASSAY_SLOT_TYPES) || !assay_trial_typed_name(trial, name, typed, sizeof typed))
+        return found;
+    return assay_regex_search(slot->regex[i], typed, strlen(typed));
+}
+
 static int add_collections(const assay_need *need, const assay_slot *from, bool listed, assay_slot_need *slot)
 {
     size_t list = listed ? assay_param_count(need->params, from->collections) : 0;

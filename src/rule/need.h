@@ -5,6 +5,7 @@
 #include <assay/rule.h>
 
 #include "base/regex.h"
+#include "rule/trial_info.h"
 
 typedef struct assay_slot_need {
     char **collection; /* owned */
@@ -36,6 +37,10 @@ struct assay_need {
     uint32_t time_count;
 };
 
+/* Does pattern i find the name of a tensor or, with ASSAY_SLOT_TYPES, the one that the type of its module gives it? As
+ * assay_regex_search(). */
+int assay_slot_pattern_finds(const assay_slot_need *slot, size_t i, const assay_trial *trial, const char *name,
+                             size_t length);
 /* An empty need; borrows the parameters. NULL without memory. Free with assay_need_free(); NULL is
  * ignored. */
 assay_need *assay_need_new(const assay_params *params);

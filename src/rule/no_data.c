@@ -134,7 +134,7 @@ static bool is_selected(const assay_slot_need *slot, const assay_trial *trial, u
         if (assay_trial_in_collection(trial, slot->collection[i], tensor))
             return true;
     for (size_t i = 0; i < slot->regexes; i++)
-        if (assay_regex_search(slot->regex[i], name, strlen(name)) == 1)
+        if (assay_slot_pattern_finds(slot, i, trial, name, strlen(name)) == 1)
             return true;
     return slot->name && strcmp(slot->name, name) == 0;
 }

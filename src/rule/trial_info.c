@@ -182,6 +182,20 @@ const char *assay_trial_module_of(const assay_trial *trial, const char *tensor)
     return assay_trial_module(trial, name);
 }
 
+bool assay_trial_typed_name(const assay_trial *trial, const char *tensor, char *out, size_t room)
+{
+    static const char TORCH[] = "torch.";
+    const char *what = assay_trial_module_of(trial, tensor), *end = NULL;
+    if (!what || strncmp(what, TORCH, sizeof TORCH - 1) != 0)
+        return false;
+    for (const char *at = tensor; (at = strchr(at, '_')); at++)
+        if (strncmp(at, "_input_", 7) == 0 || strncmp(at, "_output_", 8) == 0)
+            end = at;
+    what += sizeof TORCH - 1;
+    const int length = snprintf(out, room, "%.*s%s", (int)strcspn(what, " "), what, end ? end : "");
+    return end && length > 0 && (size_t)length < room;
+}
+
 uint32_t assay_trial_weighted_modules(const assay_trial *trial)
 {
     static const char MODULE[] = "module.", SHARED[] = "shared";

@@ -49,6 +49,9 @@ static inline uint64_t assay_trial_find_step_at(const assay_trial *trial, uint64
     return guess < trial->step_count && trial->steps[guess].step == step ? guess : assay_trial_find_step(trial, step);
 }
 
+/* The name of an input or output of a module of PyTorch with the module's type in the place of its name: "Tanh_input_0" of
+ * "Net_squash_input_0". False: the type is not known, or there is no room. */
+bool assay_trial_typed_name(const assay_trial *trial, const char *tensor, char *out, size_t room);
 /* Have several workers pieces of the tensor, which are put together? */
 bool assay_trial_is_split(const assay_trial *trial, uint32_t tensor);
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or

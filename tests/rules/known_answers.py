@@ -4,6 +4,7 @@ from a few lines of numpy; parameters that the recorded trials do not touch amon
 
     known_answers.py --assay PROGRAM --ranks 1 3 -- [CASE]...
 """
+import json
 import math
 import sys
 from pathlib import Path
@@ -250,6 +251,47 @@ def saturated(folder):
              tensor_regex="input"),
         refused("limits", "SaturatedActivation", "must be below", threshold_tanh_min=2, threshold_tanh_max=1),
     ]
+
+
+BUILT_IN = {"SaturatedActivation": r"(?i)(tanh|sigmoid)\w*_input", "DeadRelu": r"(?i)(relu|act)\w*_output"}
+
+
+def typed(folder, types):
+    """A value that saturates a tanh and not a sigmoid, and outputs none of which is above 0."""
+    made = Made(folder)
+    for step in range(4):
+        made.step(step, "TRAIN", step, {"Net_squash_input_0": numpy.full((8, 4), -12.0), "2_output_0": numpy.zeros((8, 4)),
+                                        "my_sigmoid_input_0": numpy.full((8, 4), -12.0), "Net_squash_input": numpy.full((8, 4), -12.0)})
+    if types:
+        made.put("run/worker_0.json", json.dumps({"schema": "assay-run/1", "modules": types}).encode())
+    return made.end()
+
+
+def tensors(*names):
+    return lambda e: sorted({f["tensor"] for f in e["findings"]}) == sorted(names)
+
+
+@case
+def activations_of_known_types(folder):
+    """The type is what counts: a module may have any name, and a name may lie."""
+    return typed(folder, {"Net_squash": "torch.Tanh", "2": "torch.ReLU inplace=true", "my_sigmoid": "torch.Tanh"}), [
+        rule("saturated", "SaturatedActivation", tensors("Net_squash_input_0", "my_sigmoid_input_0"), tensor_regex=BUILT_IN["SaturatedActivation"]),
+        rule("dead", "DeadRelu", tensors("2_output_0"), tensor_regex=BUILT_IN["DeadRelu"], only_relu=True)]
+
+
+@case
+def activations_of_types_that_do_not_saturate(folder):
+    return typed(folder, {"Net_squash": "torch.Tanhshrink", "2": "torch.LeakyReLU negative_slope=0.01", "my_sigmoid": "torch.LogSigmoid"}), [
+        rule("saturated", "SaturatedActivation", tensors(), tensor_regex=BUILT_IN["SaturatedActivation"]),
+        rule("dead", "DeadRelu", tensors(), tensor_regex=BUILT_IN["DeadRelu"], only_relu=True)]
+
+
+@case
+def activations_of_unknown_types(folder):
+    """A class of the user's own may do anything, whatever it is called."""
+    return typed(folder, {"Net_squash": "Tanh", "2": "MyReLU"}), [
+        rule("saturated", "SaturatedActivation", tensors(), tensor_regex=BUILT_IN["SaturatedActivation"]),
+        rule("dead", "DeadRelu", tensors(), tensor_regex=BUILT_IN["DeadRelu"], only_relu=True)]
 
 
 @case

@@ -17,7 +17,7 @@ int assay_slot_selects(const assay_slot_need *slot, const assay_trial *info, uin
             return found;
     }
     for (size_t i = 0; i < slot->regexes; i++) {
-        int found = assay_regex_search(slot->regex[i], name, length);
+        int found = assay_slot_pattern_finds(slot, i, info, name, length);
         if (found == 1 || found == ASSAY_ENOMEM)
             return found;
         if (found < 0 && problems)
