@@ -8,7 +8,8 @@
  * With judge = end there are two tests, at the last step with labels. misprediction fires for a class that is rare (the largest
  * class has more than threshold_imbalance times its labels) and still mispredicted (more than threshold_misprediction
  * of its labels in the second half of the steps, with enough evidence, evidence.h), provided that the model is trained:
- * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is not a fault.
+ * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is not a fault: of
+ * TAIL_CLASSES or more one with less than TAIL_SHARE of the labels is left out.
  * unlearned fires where a class that is not rare is predicted for none of its labels, though all classes of which any
  * label is predicted have half of theirs right: not for the first and the last class, which stand for what is ignored.
  * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
@@ -23,12 +24,14 @@
 
 enum { LABELS, PREDICTIONS }; /* slots and measures */
 static const class_slot LABEL_CLASSES = {LABELS, LABELS, 0};
-enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };     /* values of a row: one class of one step */
-enum { IMBALANCE, MISPREDICTION, UNLEARNED };    /* tests */
+enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };  /* values of a row: one class of one step */
+enum { IMBALANCE, MISPREDICTION, UNLEARNED }; /* tests */
+enum { TAIL_CLASSES = 10 };
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
-#define UNTRAINED 0.3                            /* share of wrong predictions from which on a model is not trained */
-#define LEARNED   0.5                            /* share of right ones */
-#define HARDLY    0.5                            /* of the labels that classes have on average: a rare one */
+#define UNTRAINED  0.3                           /* share of wrong predictions from which on a model is not trained */
+#define LEARNED    0.5                           /* share of right ones */
+#define TAIL_SHARE 0.01 /* of the labels, less than which a class of many is expected to be mistaken */
+#define HARDLY     0.5  /* of the labels that classes have on average: a rare one */
 static const char *const tests[] = {"imbalance", "misprediction", "unlearned", NULL};
 
 static const assay_param_def params[] = {
@@ -222,11 +225,15 @@ static int test_end(const assay_rule *rule, const assay_counter *late, const sha
     uint64_t misses = 0;
     class_counts worst = {0};
     double most = -1;
+    uint64_t classes = 0;
+    for (uint64_t i = 0; i < assay_counter_size(late); classes++)
+        next_class(late, &i);
+    const double tail = classes >= TAIL_CLASSES ? TAIL_SHARE * (double)s.labels : 0;
     for (uint64_t i = 0; i < assay_counter_size(late);) {
         class_counts c = next_class(late, &i);
         misses += c.of[MISSES];
         double share = c.of[PAIRS] ? share_lower_bound(c.of[MISSES], c.of[PAIRS], assay_param_real(p, "evidence")) : -1;
-        if (s.most > rare * (double)c.of[COUNT] && share > most) {
+        if (s.most > rare * (double)c.of[COUNT] && (double)c.of[COUNT] >= tail && share > most) {
             worst = c;
             most = share;
         }

@@ -105,6 +105,29 @@ def rare_words(folder):
                     shares=shares / shares.sum(), size=200), [end_of_classes(fires())]
 
 
+def one_tag_lost(folder, share):
+    return learning(folder, lambda labels, step, random: numpy.where(labels == 11, 10, labels), size=300,
+                    shares=(0.3,) + (0.07 - share / 10,) * 10 + (share,))
+
+
+@case
+def tag_of_the_tail_lost(folder):
+    """Of a dozen classes one with a label in two hundred."""
+    return one_tag_lost(folder, 0.005), [end_of_classes(fires())]
+
+
+@case
+def tag_that_is_less_rare_lost(folder):
+    return one_tag_lost(folder, 0.015), [end_of_classes(lambda e: e["findings_total"] == 1 and e["first"]["note"].startswith("class 11: "))]
+
+
+@case
+def one_of_two_lost(folder):
+    """Where there are two, what is rare is what is looked for."""
+    return learning(folder, lambda labels, step, random: labels * 0, size=300, shares=(0.995, 0.005)), [
+        end_of_classes(lambda e: e["findings_total"] == 1 and e["first"]["note"].startswith("class 1: "))]
+
+
 @case
 def targets_of_a_regression(folder):
     """Numbers are no classes, and the answers to several questions are no scores of one."""
