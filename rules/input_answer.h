@@ -3,9 +3,15 @@
  *
  * One answer for all rows that fits them best has for loss the variance of the targets (MSELoss), the entropy of the
  * shares of classes (CrossEntropyLoss), or that of the mean target (BCEWithLogitsLoss). What has learned anything of the
- * inputs is below it. */
+ * inputs is below it.
+ *
+ * A training that is short or noisy may lie there without a fault, and so do players that are even: nothing is said before
+ * ANSWER_SPAN steps, where the mean of the loss is not known to ANSWER_NOISE, of targets that are made and not drawn, whose sum is
+ * the same at most steps (an adversary's, the pairs of a batch), nor where targets of MSELoss are others in the end than in the
+ * beginning, as returns of a policy are. */
 #pragma once
 
+#include <math.h>
 #include <string.h>
 
 #include "input_labels.h"
@@ -13,9 +19,12 @@
 #define ANSWER_LEAST 0.99 /* of the loss of a constant: what is learned beside it is next to nothing */
 #define ANSWER_MOST  1.2  /* beyond that it is worse, which has other reasons, or the loss is weighed */
 #define ANSWER_GAIN  0.01 /* from the third quarter to the last: it has just begun to learn */
-#define STANDS_FALL  0.9  /* the level of training in its last quarter, of that in its first */
+#define ANSWER_NOISE 0.02 /* of the loss of a constant: the largest standard error of the mean in the second half */
+#define ANSWER_DRIFT                                                                                                   \
+    0.3 /* of the deviation of targets: the most that their mean moves; of the variance: that it grows */
+#define STANDS_FALL 0.9 /* the level of training in its last quarter, of that in its first */
 
-enum { ANSWER_STEPS = 20, STANDS_LEAST = 3 };
+enum { ANSWER_STEPS = 20, ANSWER_SPAN = 100, STANDS_LEAST = 3 };
 
 /* The entropy of the TRAIN labels of a tensor, all workers together; NaN: they are no classes. */
 static inline double entropy_of(const walk *w, uint32_t tensor)
@@ -52,7 +61,8 @@ static inline uint64_t targets_beside(const walk *w, uint64_t loss)
 /* Sums over the steps of a quarter. */
 typedef struct answers {
     double loss, steps, count, sum, squares;
-    bool shares; /* all targets lie from 0 to 1 */
+    double beyond, beyond_squares; /* of the loss over that of the step's own constant */
+    bool shares;                   /* all targets lie from 0 to 1 */
 } answers;
 
 static inline double constant_of(const answers *a, const char *name, double entropy)
@@ -65,6 +75,40 @@ static inline double constant_of(const answers *a, const char *name, double entr
     return entropy;
 }
 
+static inline void add_answer(answers *a, double loss, const double *targets, const char *name)
+{
+    const answers step = {.count = targets[COUNT],
+                          .sum = targets[SUM],
+                          .squares = targets[SQUARES],
+                          .shares = targets[LEAST] >= 0 && targets[LARGEST] <= 1};
+    const double own = constant_of(&step, name, 0), beyond = loss - (isfinite(own) ? own : 0);
+    a->loss += loss;
+    a->steps++;
+    a->count += step.count;
+    a->sum += step.sum;
+    a->squares += step.squares;
+    a->beyond += beyond;
+    a->beyond_squares += beyond * beyond;
+    a->shares = a->shares && step.shares;
+}
+
+/* The standard error of the mean loss of two quarters. */
+static inline double noise_of(const answers *a, const answers *b)
+{
+    const double n = a->steps + b->steps, mean = (a->beyond + b->beyond) / n;
+    return sqrt(fmax(0, (a->beyond_squares + b->beyond_squares) / n - mean * mean) / n);
+}
+
+/* Are the targets of the last quarter others than those of the first? */
+static inline bool has_drifted(const answers *first, const answers *last)
+{
+    const double mean = first->sum / first->count, now = last->sum / last->count,
+                 variance = first->squares / first->count - mean * mean,
+                 variance_now = last->squares / last->count - now * now;
+    return fabs(now - mean) > ANSWER_DRIFT * sqrt(fmax(0, variance)) ||
+           fabs(variance_now - variance) > ANSWER_DRIFT * fmax(variance, variance_now);
+}
+
 /* A loss [from, to) of one worker, the only one of its network, in the second half of training. */
 static inline int test_answer(const walk *w, uint64_t from, uint64_t to)
 {
@@ -72,14 +116,18 @@ static inline int test_answer(const walk *w, uint64_t from, uint64_t to)
     const char *name = assay_trial_tensor(w->rule->trial, first.tensor);
     const bool classes = strncmp(name, "CrossEntropyLoss", 16) == 0;
     const uint64_t targets = targets_beside(w, from);
-    uint64_t steps = 0, seen = 0, begin = to;
+    uint64_t steps = 0, seen = 0, begin = to, as_first = 0;
+    int64_t start = 0, end = 0;
     answers quarter[4] = {{.shares = true}, {.shares = true}, {.shares = true}, {.shares = true}};
     if (!(classes || strncmp(name, "MSELoss", 7) == 0 || strncmp(name, "BCEWithLogitsLoss", 17) == 0) ||
         targets == w->count || !is_only_loss(w, targets))
         return ASSAY_OK;
     for (uint64_t i = from; i < to; i++)
-        steps += in_mode(w, i, ASSAY_MODE_TRAIN);
-    if (steps < ANSWER_STEPS)
+        if (in_mode(w, i, ASSAY_MODE_TRAIN)) {
+            end = assay_series_row(w->series, w->order[i]).step;
+            start = steps++ == 0 ? end : start;
+        }
+    if (steps < ANSWER_STEPS || end - start + 1 < ANSWER_SPAN)
         return ASSAY_OK;
     const assay_row label = assay_series_row(w->series, w->order[targets]);
     for (uint64_t i = from, k = targets; i < to; i++) {
@@ -96,13 +144,11 @@ static inline int test_answer(const walk *w, uint64_t from, uint64_t to)
         const assay_row other = assay_series_row(w->series, w->order[k < w->count ? k : targets]);
         if (other.tensor != label.tensor || other.worker != label.worker || other.step != row.step)
             return ASSAY_OK;
-        a->loss += row.value[SUM];
-        a->steps++;
-        a->count += other.value[COUNT];
-        a->sum += other.value[SUM];
-        a->squares += other.value[SQUARES];
-        a->shares = a->shares && other.value[LEAST] >= 0 && other.value[LARGEST] <= 1;
+        add_answer(a, row.value[SUM], other.value, name);
+        as_first += other.value[SUM] == label.value[SUM];
     }
+    if (2 * as_first > steps || (strstr(name, "MSELoss") && has_drifted(&quarter[0], &quarter[3])))
+        return ASSAY_OK;
     const double entropy = classes ? entropy_of(w, label.tensor) : (double)NAN;
     double part[2] = {NAN, NAN};
     for (int i = 0; i < 2; i++) {
@@ -110,9 +156,10 @@ static inline int test_answer(const walk *w, uint64_t from, uint64_t to)
         const double constant = constant_of(a, name, entropy), scale = a->squares / a->count;
         part[i] = constant > 1e-9 * (classes ? 1 : scale) ? a->loss / a->steps / constant : (double)NAN;
     }
-    const bool fires = part[0] >= ANSWER_LEAST && part[1] >= ANSWER_LEAST && part[0] <= ANSWER_MOST &&
-                       part[1] <= ANSWER_MOST && part[0] - part[1] < ANSWER_GAIN;
     const double constant = constant_of(&quarter[3], name, entropy);
+    const bool fires = noise_of(&quarter[2], &quarter[3]) <= ANSWER_NOISE * constant && part[0] >= ANSWER_LEAST &&
+                       part[1] >= ANSWER_LEAST && part[0] <= ANSWER_MOST && part[1] <= ANSWER_MOST &&
+                       part[0] - part[1] < ANSWER_GAIN;
     char note[NOTE_ROOM];
     snprintf(note, sizeof note, "%.4g in the last quarter, and %s is %.4g", quarter[3].loss / quarter[3].steps,
              classes                   ? "the entropy of the labels"

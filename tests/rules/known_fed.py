@@ -173,7 +173,7 @@ def batches_of_two_sizes_that_grow(folder):
     return by_sizes(folder, True), [says("grown", "scale", 61)]
 
 
-def answered(folder, of, kind="MSELoss", targets=lambda rng: rng.normal(2, 3, (32, 1)), held=None, steps=60, more=None):
+def answered(folder, of, kind="MSELoss", targets=lambda rng: rng.normal(2, 3, (32, 1)), held=None, steps=120, more=None):
     """of(step, targets): the loss. held(step): that of evaluation, at every tenth step."""
     made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(46)
     for step in range(steps):
@@ -188,7 +188,7 @@ def answered(folder, of, kind="MSELoss", targets=lambda rng: rng.normal(2, 3, (3
 @case
 def targets_of_other_rows(folder):
     """The bias is learned, and nothing else."""
-    return answered(folder, lambda s, y: ((y - 2) ** 2).mean() + 4 * 0.8 ** s), [says("apart", "answer", 30)]
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean() + 4 * 0.8 ** s), [says("apart", "answer", 60)]
 
 
 @case
@@ -198,7 +198,7 @@ def targets_that_are_learned_a_little(folder):
 
 @case
 def targets_that_begin_to_be_learned(folder):
-    return answered(folder, lambda s, y: ((y - 2) ** 2).mean() * (1 if s < 40 else 1 - 0.005 * (s - 39))), [says("late")]
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean() * (1 if s < 80 else 1 - 0.005 * (s - 79))), [says("late")]
 
 
 @case
@@ -211,7 +211,7 @@ def targets_beside_another_loss(folder):
 def classes_of_other_rows(folder):
     """The shares of three classes are learned, and nothing else."""
     return answered(folder, lambda s, y: 0.8979 + 0.7 * 0.7 ** s, "CrossEntropyLoss", lambda rng: rng.choice(3, 32, p=(0.6, 0.3, 0.1))), [
-        says("classes", "answer", 30)]
+        says("classes", "answer", 60)]
 
 
 @case
@@ -220,8 +220,42 @@ def classes_that_are_learned(folder):
 
 
 @case
-def few_losses_of_a_constant(folder):
-    return answered(folder, lambda s, y: ((y - 2) ** 2).mean(), steps=19), [says("few")]
+def short_training_of_a_constant(folder):
+    """Many a training lies there for some dozens of steps before it learns."""
+    return answered(folder, lambda s, y: ((y - 2) ** 2).mean(), steps=99), [says("short")]
+
+
+@case
+def noisy_loss_about_a_constant(folder):
+    """Of classes, of which one is rare, a few losses do not tell whether they are below it."""
+    noise = numpy.random.default_rng(49)
+    return answered(folder, lambda s, y: 0.8979 * (1.02 + 0.3 * noise.normal() if s > 20 else 2), "CrossEntropyLoss",
+                    lambda rng: rng.choice(3, 8, p=(0.6, 0.3, 0.1))), [says("noisy")]
+
+
+@case
+def labels_that_are_mostly_noise(folder):
+    """Two in a hundred of the variance are told, and nothing more is there."""
+    return answered(folder, lambda s, y: 0.97 * ((y - 2) ** 2).mean() + 0.01), [says("floor")]
+
+
+@case
+def returns_of_a_policy_that_gains(folder):
+    """A critic that is behind: what it is to tell changes as the policy learns."""
+    scale = iter(range(1000))
+    return answered(folder, lambda s, y: y.var() * 1.02, targets=lambda rng: rng.normal(0.05 * next(scale), 3, (32, 1))), [says("returns")]
+
+
+@case
+def players_that_are_even(folder):
+    """A judge of real and false ones is at log 2 in the best of cases."""
+    return answered(folder, lambda s, y: 0.6931 + 0.3 * 0.8 ** s, "BCEWithLogitsLoss", lambda rng: numpy.repeat([1.0, 0.0], 16)), [says("even")]
+
+
+@case
+def pairs_of_a_batch(folder):
+    """Each row is to find its own partner among those of the batch: it begins at the entropy, and may stay there for long."""
+    return answered(folder, lambda s, y: 3.4657 + 0.3 * 0.8 ** s, "CrossEntropyLoss", lambda rng: rng.permutation(32)), [says("pairs")]
 
 
 @case
