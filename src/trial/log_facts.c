@@ -15,11 +15,12 @@ static const assay_field text_fields[] = {{.kind = ASSAY_FIELD_TEXT, .size = siz
 static const assay_field names_fields[] = {ASSAY_FIELD_ROWS(assay_log_names, list, count, text_fields), {0}};
 static const assay_field count_fields[] = {
     ASSAY_FIELD(assay_log_count, what), ASSAY_FIELD(assay_log_count, count), {0}};
-static const assay_field range_fields[] = {ASSAY_FIELD(assay_log_range, worker),
-                                           ASSAY_FIELD(assay_log_range, first),
-                                           ASSAY_FIELD(assay_log_range, last),
-                                           ASSAY_FIELD(assay_log_range, values),
-                                           {0}};
+static const assay_field range_fields[] = {
+    ASSAY_FIELD(assay_log_range, worker),    ASSAY_FIELD(assay_log_range, first),
+    ASSAY_FIELD(assay_log_range, last),      ASSAY_FIELD(assay_log_range, values),
+    ASSAY_FIELD(assay_log_range, bad),       ASSAY_FIELD(assay_log_range, bad_step),
+    ASSAY_FIELD(assay_log_range, loss),      ASSAY_FIELD(assay_log_range, loss_step),
+    ASSAY_FIELD(assay_log_range, last_loss), {0}};
 static const assay_field bad_fields[] = {ASSAY_FIELD(assay_log_bad, step),
                                          ASSAY_FIELD_MOST(assay_log_bad, mode, ASSAY_MODES - 1),
                                          ASSAY_FIELD(assay_log_bad, worker),
@@ -41,6 +42,9 @@ static const assay_field log_fields[] = {ASSAY_FIELD(assay_log_facts, kind),
                                          NAMES(assay_log_facts, judged.never),
                                          NAMES(assay_log_facts, judged.others),
                                          ASSAY_FIELD_ROWS(assay_log_facts, judged.bad, judged.bad_count, bad_fields),
+                                         NAMES(assay_log_facts, judged.instead),
+                                         ASSAY_FIELD(assay_log_facts, judged.tags),
+                                         ASSAY_FIELD(assay_log_facts, judged.maybe),
                                          ASSAY_FIELD(assay_log_facts, judged.values),
                                          ASSAY_FIELD(assay_log_facts, judged.losses),
                                          ASSAY_FIELD(assay_log_facts, judged.steps),
@@ -77,12 +81,15 @@ int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t co
     return added->what ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values)
+int assay_log_facts_range(assay_log_facts *log, const assay_log_range *range)
 {
     assay_log_range *added = assay_vec_add(&log->ranges, &log->range_count, &log->range_room, sizeof *added);
     ASSAY_HAVE(added);
-    *added = (assay_log_range){first, last, values, assay_copy_text(worker)};
-    return added->worker ? ASSAY_OK : ASSAY_ENOMEM;
+    *added = *range;
+    added->worker = assay_copy_text(range->worker);
+    added->bad = assay_copy_text(range->bad);
+    added->loss = assay_copy_text(range->loss);
+    return added->worker && added->bad && added->loss ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 int assay_log_names_add(assay_log_names *names, const char *text, size_t length)

@@ -21,7 +21,11 @@ typedef struct assay_log_counts {
 typedef struct assay_log_range { /* steps whose values a restart discarded */
     int64_t first, last;
     uint64_t values;
-    char *worker; /* owned */
+    char *worker;      /* owned texts */
+    char *bad, *loss;  /* tensors: a loss that was not finite, and one of TRAIN; "": there was none */
+    int64_t bad_step;  /* the first such step */
+    int64_t loss_step; /* the last step of a loss of TRAIN, and its value there */
+    double last_loss;
 } assay_log_range;
 
 typedef struct assay_log_names { /* owned texts, in byte order unless said otherwise */
@@ -45,6 +49,10 @@ typedef struct assay_log_judged {
     assay_log_names others;    /* series that are no losses, or never finite, and not finite somewhere */
     assay_log_bad *bad;        /* losses that became NaN or infinite, by step, mode, worker and name; owned */
     size_t bad_count, bad_room;
+    /* Where no loss is logged, some of what is: first what may be a loss by another name, then in byte order. */
+    assay_log_names instead;
+    uint64_t tags; /* how many tags there are then, and how many of these may be a loss */
+    uint64_t maybe;
     uint64_t values; /* of the objective, over all workers */
     uint64_t losses; /* series of TRAIN and EVAL, those of several workers once */
     uint64_t steps;  /* at which one of these has a value */
@@ -74,7 +82,7 @@ void assay_log_facts_release(assay_log_facts *log);
 uint64_t assay_log_facts_count(const assay_log_facts *log, const char *what);
 /* Adds a count, and a range; texts are copied. 0 or ASSAY_ENOMEM. */
 int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count);
-int assay_log_facts_range(assay_log_facts *log, const char *worker, int64_t first, int64_t last, uint64_t values);
+int assay_log_facts_range(assay_log_facts *log, const assay_log_range *range);
 void assay_log_names_release(assay_log_names *names);
 void assay_log_names_pack(const assay_log_names *names, assay_buf *out);
 int assay_log_names_unpack(assay_cursor *in, assay_log_names *out); /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM */

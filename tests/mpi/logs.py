@@ -162,15 +162,34 @@ def files_of_runs(w):
 
 
 def given_up(w):
-    """A training that began anew where it had begun: the first line says that the attempt before is not judged. One that goes on does not."""
+    """A training that began anew where it had begun: the first line says that the attempt before is not judged, and what of its losses has to be known.
+    A loss that was not finite is told wherever a restart rolled it back."""
     def rows(first, steps, bad=None):
         return "".join("step: %d loss: %s\n" % (i, "nan" if i == bad else repr(falls(i))) for i in range(first, first + steps))
-    said = "; 40 values of an attempt before, which reached step 39 and was begun anew, were not judged"
-    for name, text, expected in (("anew", rows(0, 40, 20) + rows(0, 40), said), ("goes on", rows(0, 40, 35) + rows(30, 40), "")):
-        path = w.root / "attempts" / name / "train.log"
-        logs.write(path, text)
-        done, report, _ = w.run(path)
-        w.checks.expect(report and ("not judged" in report["verdict"].replace("not judged here", "")) == bool(expected) and expected in report["verdict"], "%s: %s" % (name, report["verdict"] if report else done))
+
+    def events(name, first, steps, bad=None):
+        scalars(w.root / "attempts" / name, str(1795000000 + first + 100 * (bad is None)), [(i, "loss", math.nan if i == bad else falls(i)) for i in range(first, first + steps)])
+    healthy = "; 40 values of an attempt before, which reached step 39 and was begun anew, were not judged: the last metrics/loss was 1.14169 at step 39; "
+    bad = healthy.replace("judged:", "judged: metrics/loss was NaN or infinite at step 20,")
+    back = "; before a restart, which rolled back steps 30 to 39, metrics/loss was NaN or infinite at step 35; "
+    twice = bad.replace("40 values of an attempt", "80 values of attempts").replace("39 and was", "39 at most and were")
+    for name, text, expected in (("anew", rows(0, 40) + rows(0, 40), healthy), ("bad", rows(0, 40, 20) + rows(0, 40), bad), ("goes on", rows(0, 40, 35) + rows(30, 40), back),
+                                 ("twice", rows(0, 40) + rows(0, 40, 20) + rows(0, 40), twice), ("finite", rows(0, 40) + rows(30, 40), "")):
+        logs.write(w.root / "attempts" / name / "train.log", text)
+    events("events", 0, 40, 20)
+    events("events", 0, 40)
+    for name, expected in (("anew", healthy), ("bad", bad), ("goes on", back), ("twice", twice), ("finite", ""), ("events", bad)):
+        path = w.root / "attempts" / name
+        bodies = set()
+        for n in w.ranks:
+            done, report, body = w.run(path / "train.log" if name != "events" else path, ranks=n)
+            bodies.add(body)
+            said = report["verdict"] if report else done
+            w.checks.expect(report and expected in said and ("attempt" in said) == ("attempt" in expected) and ("NaN" in said) == ("NaN" in expected), "%s: %s" % (name, said))
+            told = report and [(r.get("not_finite"), r.get("not_finite_step"), r["loss"], r["loss_step"]) for r in report["trials"][0]["metrics"]["superseded"]]
+            at = 20 if "step 20" in expected else 35 if expected == back else None
+            w.checks.expect(told and told[-1] == ("metrics/loss" if at else None, at, "metrics/loss", 39), "%s: superseded[] says %s" % (name, told))
+        w.checks.expect(len(bodies) == 1, "%s: another report at %s ranks" % (name, w.ranks))
 
 
 def numbers_in_names(w):
@@ -460,11 +479,12 @@ def judged(w):
         "norm": ({"train/loss": falls, "grad_norm": lambda i: math.nan if i == 7 else 1}, "metrics/grad_norm is not finite at some step", set()),
         "never": ({"train/loss": falls, "val/loss": lambda i: math.nan}, "metrics/val/loss never had a finite value", set()),
         "nan": ({"train/loss": lambda i: math.nan if i > 30 else falls(i)}, "metrics/train/loss became NaN at TRAIN step 31", {"ExplodingTensor"}),
-        "names": ({"ASW label": lambda i: 0.5 - i, "inputs": lambda i: 1e9 * i, "predictions": falls}, "no loss is logged; nothing was tested", set()),
+        "names": ({"ASW label": lambda i: 0.5 - i, "inputs": lambda i: 1e9 * i, "predictions": falls}, "no loss is logged; metrics/ASW label, metrics/inputs and metrics/predictions are; nothing was tested", set()),
+        "other names": ({"xent": falls, "lr": lambda i: 0.1, "val_nll": falls, "accuracy": falls}, "no loss is logged; metrics/val_nll and metrics/xent may be one by another name, ", set()),
         "test": ({"lr": lambda i: 0.1, "test_loss": falls}, "nothing wrong in 1 loss over 40 steps, none of which has to fall", set()),
         "test nan": ({"test_loss": lambda i: math.nan if i == 7 else falls(i)}, "metrics/test_loss became NaN at", {"ExplodingTensor"}),
         "sum": ({"loss": falls, "loss_sum": lambda i: 0.5 * i, "loss_count": lambda i: i}, "nothing wrong in 1 loss over 40 steps", set()),
-        "none": ({"lr": lambda i: 0.1, "accuracy": lambda i: i / 40}, "no loss is logged", set()),
+        "none": ({"lr": lambda i: 0.1, "accuracy": lambda i: i / 40}, "no loss is logged; metrics/accuracy and metrics/lr are; nothing was tested", set()),
     }
     for name, (columns, line, expected) in cases.items():
         place = w.root / "judged" / name

@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "base/search.h"
+#include "format/metrics/said.h"
 #include "format/metrics/series.h"
 
 static const char PREFIX[] = METRICS_PREFIX;
@@ -322,6 +323,42 @@ static int count_losses(judging *j)
     return ASSAY_OK;
 }
 
+/* What trainings minimise and do not call a loss, and errors. */
+static bool may_be_loss(const char *tag, size_t length)
+{
+    static const char *const words[] = {"xent", "xe",        "ce",  "bce",     "nll",        "crossentropy", "entropy",
+                                        "elbo", "cost",      "mse", "mae",     "rmse",       "err",          "error",
+                                        "obj",  "objective", "l",   "logloss", "likelihood", "bpb",          "bpc"};
+    return metrics_has_word(tag, length, words, sizeof words / sizeof *words);
+}
+
+/* Nobody is helped by hearing that there is no loss: what is logged is named instead. */
+static int name_instead(judging *j)
+{
+    enum { NAMED = 3 };
+    const uint32_t count = assay_dict_count(j->log->tags);
+    const char **tags = assay_alloc_zeroed(count, sizeof *tags);
+    bool *has = assay_alloc_zeroed(count, sizeof *has);
+    int status = tags && has ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < j->log->count && status == ASSAY_OK; i++)
+        has[j->log->series[i].tag] |= j->log->series[i].count > 0;
+    for (uint32_t t = 0; t < count && status == ASSAY_OK; t++)
+        if (has[t])
+            tags[j->out->tags++] = assay_dict_name(j->log->tags, t, NULL);
+    if (status == ASSAY_OK && j->out->tags > 1)
+        qsort(tags, j->out->tags, sizeof *tags, compare_texts);
+    for (int pass = 0; pass < 2 && status == ASSAY_OK; pass++)
+        for (uint64_t t = 0; t < j->out->tags && status == ASSAY_OK; t++) {
+            const bool maybe = may_be_loss(tags[t], strlen(tags[t]));
+            j->out->maybe += pass == 0 && maybe;
+            if (maybe == (pass == 0) && j->out->instead.count < NAMED)
+                status = add_name(&j->out->instead, tags[t]);
+        }
+    free(tags);
+    free(has);
+    return status;
+}
+
 int metrics_judge(const metrics_log *log, assay_log_judged *out)
 {
     judging j = {.log = log, .out = out, .bases = assay_dict_new()};
@@ -344,6 +381,8 @@ int metrics_judge(const metrics_log *log, assay_log_judged *out)
         status = find_bad(&j);
     if (status == ASSAY_OK)
         status = count_losses(&j);
+    if (status == ASSAY_OK && out->losses == 0)
+        status = name_instead(&j);
     free(j.losses);
     if (j.bases)
         assay_dict_free(j.bases);

@@ -93,6 +93,35 @@ static int put_around(const metrics_place *place, bool whole, assay_log_facts *o
     return status;
 }
 
+/* The name of a tag's tensor; "" where there is none. */
+static void put_tensor(const metrics_log *log, uint32_t tag, char *out, size_t room)
+{
+    size_t length;
+    *out = '\0';
+    if (tag == METRICS_NO_NUMBER)
+        return;
+    const char *text = assay_dict_name(log->tags, tag, &length);
+    snprintf(out, room, METRICS_PREFIX "%.*s", (int)length, text);
+}
+
+static int put_range(const metrics_log *log, const metrics_range *range, assay_log_facts *out)
+{
+    enum { ROOM = sizeof METRICS_PREFIX + METRICS_TAG_MOST };
+    char bad[ROOM], loss[ROOM];
+    put_tensor(log, range->bad_tag, bad, sizeof bad);
+    put_tensor(log, range->loss_tag, loss, sizeof loss);
+    return assay_log_facts_range(
+        out, &(assay_log_range){.first = range->first,
+                                .last = range->last,
+                                .values = range->values,
+                                .worker = (char *)assay_dict_name(log->workers, range->worker, NULL),
+                                .bad = bad,
+                                .bad_step = range->bad_step,
+                                .loss = loss,
+                                .loss_step = range->loss_step,
+                                .last_loss = range->loss});
+}
+
 static int put_log_facts(assay_lister *l, const metrics_place *place, const metrics_run *run, const metrics_log *log)
 {
     assay_log_facts *out = &l->catalog->log;
@@ -117,8 +146,7 @@ static int put_log_facts(assay_lister *l, const metrics_place *place, const metr
     if (status == ASSAY_OK)
         status = put_around(place, whole, out);
     for (size_t i = 0; i < log->range_count && status == ASSAY_OK; i++)
-        status = assay_log_facts_range(out, assay_dict_name(log->workers, log->ranges[i].worker, NULL),
-                                       log->ranges[i].first, log->ranges[i].last, log->ranges[i].values);
+        status = put_range(log, &log->ranges[i], out);
     if (status == ASSAY_OK)
         status = metrics_judge(log, &out->judged);
     return status == ASSAY_OK ? status : assay_lister_no_memory(l);

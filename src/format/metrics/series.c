@@ -36,6 +36,7 @@ void metrics_log_forget(metrics_log *log)
 {
     for (size_t i = 0; i < log->count; i++) {
         log->series[i].count = log->series[i].steps.count = 0;
+        log->series[i].dropped = 0;
         log->series[i].stride = 0;
     }
     log->range_count = log->vector_count = 0;
@@ -143,7 +144,6 @@ static metrics_series *series_of(metrics_log *log, const char *tag, size_t lengt
                                    .mode = (uint8_t)(key[2] & 255),
                                    .vectors = vectors,
                                    .thin = !vectors && is_unasked(log, tag, length),
-                                   .part = log->part,
                                    .last = -1,
                                    .highest = -1};
     }
@@ -151,24 +151,52 @@ static metrics_series *series_of(metrics_log *log, const char *tag, size_t lengt
     return &log->series[number];
 }
 
-/* Notes that values of these steps were dropped. */
-static int note_range(metrics_log *log, int64_t first, int64_t last, uint64_t values)
+/* Notes that values of a series at these steps were dropped. The series of one restart come one after the other; a
+ * series that comes again began anew once more. NULL without memory. */
+static metrics_range *note_range(metrics_log *log, metrics_series *s, int64_t first, int64_t last, uint64_t values)
 {
+    enum { APART = 64 }; /* so many restarts are told apart */
+    const bool again = s->dropped == log->range_count && log->range_count < APART;
     log->counts[METRICS_SUPERSEDED] += values;
-    if (log->range_count > 0) { /* the series of one restart, one after the other */
+    if (log->range_count > 0 && !again) {
         metrics_range *before = &log->ranges[log->range_count - 1];
         if (before->worker == log->worker && first <= before->last && before->first <= last) {
+            s->dropped = (uint32_t)log->range_count;
             before->first = first < before->first ? first : before->first;
             before->last = last > before->last ? last : before->last;
             before->values += values;
-            return ASSAY_OK;
+            return before;
         }
     }
     metrics_range *range = assay_vec_add(&log->ranges, &log->range_count, &log->range_room, sizeof *range);
-    if (!range)
-        return ASSAY_ENOMEM;
-    *range = (metrics_range){first, last, log->worker, values};
-    return ASSAY_OK;
+    if (range)
+        *range = (metrics_range){.first = first,
+                                 .last = last,
+                                 .worker = log->worker,
+                                 .values = values,
+                                 .bad_tag = METRICS_NO_NUMBER,
+                                 .loss_tag = METRICS_NO_NUMBER};
+    s->dropped = (uint32_t)log->range_count;
+    return range;
+}
+
+/* What an attempt came to has to be told though its values are dropped: where a loss was first not finite, and the last
+ * one of TRAIN. `from`: the first value of the loss `s` that is dropped. */
+static void note_dropped(const metrics_series *s, size_t from, metrics_range *range)
+{
+    for (size_t i = from; i < s->count; i++) {
+        const int64_t step = s->values[i].step;
+        const double value = s->values[i].number;
+        if (!isfinite(value) && (range->bad_tag == METRICS_NO_NUMBER || step < range->bad_step)) {
+            range->bad_tag = s->tag;
+            range->bad_step = step;
+        }
+        if (s->mode == ASSAY_MODE_TRAIN && (range->loss_tag == METRICS_NO_NUMBER || step > range->loss_step)) {
+            range->loss_tag = s->tag;
+            range->loss_step = step;
+            range->loss = value;
+        }
+    }
 }
 
 static int64_t last_of(const metrics_steps *steps)
@@ -204,43 +232,55 @@ static int supersede_thin(metrics_log *log, metrics_series *s, int64_t step)
     }
     s->highest = s->last = s->steps.count ? last_of(&s->steps.list[s->steps.count - 1]) : -1;
     s->count = s->steps.count > 0;
-    return dropped > 0 ? note_range(log, first, last, dropped) : ASSAY_OK;
+    return dropped == 0 || note_range(log, s, first, last, dropped) ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* Moves the values at steps >= `step` behind the others. Says how many others there are, and their highest step. */
+static size_t part_from(metrics_series *s, int64_t step, int64_t *highest)
+{
+    size_t kept = s->count;
+    *highest = -1;
+    if (!s->unsorted) {
+        while (kept > 0 && s->values[kept - 1].step >= step)
+            kept--;
+        *highest = kept > 0 ? s->values[kept - 1].step : -1;
+        return kept;
+    }
+    kept = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const metrics_value value = s->values[i];
+        if (value.step >= step)
+            continue;
+        s->values[i] = s->values[kept];
+        s->values[kept++] = value;
+        *highest = value.step > *highest ? value.step : *highest;
+    }
+    return kept;
 }
 
 /* Drops the values at steps >= `step`. */
 static int supersede(metrics_log *log, metrics_series *s, int64_t step)
 {
-    int64_t first = INT64_MAX, last = -1, highest = -1;
-    size_t kept = s->count;
+    int64_t first = INT64_MAX, last = -1, highest;
     settle(s);
     if (step > s->highest)
         return ASSAY_OK;
     if (s->thin)
         return supersede_thin(log, s, step);
-    if (!s->unsorted) {
-        while (kept > 0 && s->values[kept - 1].step >= step) {
-            first = s->values[--kept].step;
-            last = last < 0 ? first : last;
-        }
-        highest = kept > 0 ? s->values[kept - 1].step : -1;
-    } else {
-        kept = 0;
-        for (size_t i = 0; i < s->count; i++) {
-            const int64_t at = s->values[i].step;
-            if (at < step) {
-                s->values[kept++] = s->values[i];
-                highest = at > highest ? at : highest;
-                continue;
-            }
-            first = at < first ? at : first;
-            last = at > last ? at : last;
-        }
+    const size_t kept = part_from(s, step, &highest), dropped = s->count - kept;
+    for (size_t i = kept; i < s->count; i++) {
+        first = s->values[i].step < first ? s->values[i].step : first;
+        last = s->values[i].step > last ? s->values[i].step : last;
     }
-    const uint64_t dropped = s->count - kept;
+    metrics_range *range = dropped > 0 ? note_range(log, s, first, last, dropped) : NULL;
+    size_t length;
+    const char *tag = assay_dict_name(log->tags, s->tag, &length);
+    if (range && !s->vectors && metrics_is_loss(tag, length))
+        note_dropped(s, kept, range);
     s->count = kept;
     s->highest = highest;
     s->last = kept > 0 ? s->values[kept - 1].step : -1;
-    return dropped > 0 ? note_range(log, first, last, dropped) : ASSAY_OK;
+    return dropped == 0 || range ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 void metrics_restart(metrics_log *log, int64_t step)

@@ -78,6 +78,7 @@ typedef struct metrics_series {
     int64_t stride;        /* 0, or of a thin series: its last steps go on by this one, up to `last` */
     uint32_t part;         /* of the file that is read: metrics_log.part when the last value came */
     uint32_t worker, tag;
+    uint32_t dropped; /* how many ranges there were when values of it were last dropped */
     uint8_t mode;
     bool vectors; /* its values are tensors */
     bool thin;    /* of its values the first alone is kept, and of all of them the steps, which ascend */
@@ -91,6 +92,10 @@ typedef struct metrics_range { /* of steps that a restart dropped */
     int64_t first, last;
     uint32_t worker;
     uint64_t values;
+    uint32_t bad_tag, loss_tag; /* of a loss that was not finite, and of one of TRAIN; METRICS_NO_NUMBER: none */
+    int64_t bad_step;           /* the first such step */
+    int64_t loss_step;          /* the last step of a loss of TRAIN, and its value there */
+    double loss;
 } metrics_range;
 
 typedef struct metrics_log {

@@ -310,6 +310,10 @@ static void put_judged(const assay_log_judged *judged, assay_jw *w)
     assay_jw_end(w);
     put_names(&judged->never, "never_finite", w);
     put_names(&judged->others, "others_not_finite", w);
+    if (judged->losses == 0) {
+        put_names(&judged->instead, "logged_instead", w);
+        ASSAY_JW(w, "tags", judged->tags, "may_be_losses", judged->maybe);
+    }
     ASSAY_JW(w, "values", judged->values, "losses", judged->losses, "steps", judged->steps);
     assay_jw_end(w);
 }
@@ -333,8 +337,14 @@ static void put_log(const assay_log_facts *log, assay_jw *w)
     put_counts(&log->counts, "counts", w);
     assay_jw_array(w, "superseded");
     for (size_t i = 0; i < log->range_count; i++) {
-        ASSAY_JW_OBJECT(w, NULL, "worker", log->ranges[i].worker, "first", log->ranges[i].first, "last",
-                        log->ranges[i].last, "values", log->ranges[i].values);
+        const assay_log_range *range = &log->ranges[i];
+        assay_jw_object(w, NULL);
+        ASSAY_JW(w, "worker", range->worker, "first", range->first, "last", range->last, "values", range->values);
+        if (*range->bad)
+            ASSAY_JW(w, "not_finite", range->bad, "not_finite_step", range->bad_step);
+        if (*range->loss)
+            ASSAY_JW(w, "loss", range->loss, "loss_step", range->loss_step, "last_loss", range->last_loss);
+        assay_jw_end(w);
     }
     assay_jw_end(w);
     if (*log->unknown)

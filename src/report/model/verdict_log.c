@@ -56,6 +56,27 @@ static void put_kinds(const assay_log_facts *log, assay_buf *out)
         assay_put_format(out, " in %s, and what lies beside it (%s) was not looked at", log->kind, log->also);
 }
 
+/* What is logged where no loss is, and how a rule gets it. */
+static void put_instead(const assay_log_judged *judged, assay_buf *out)
+{
+    const size_t named =
+        judged->maybe > 0 && judged->maybe < judged->instead.count ? (size_t)judged->maybe : judged->instead.count;
+    const uint64_t all = judged->maybe > 0 ? judged->maybe : judged->tags;
+    for (size_t i = 0; i < named; i++)
+        assay_put_format(out, "%s%s",
+                         i == 0                           ? "; "
+                         : i + 1 == named && all == named ? " and "
+                                                          : ", ",
+                         judged->instead.list[i]);
+    if (all > named)
+        assay_put_format(out, " and %" PRIu64 " more", all - named);
+    if (named > 0)
+        put_text(judged->maybe > 0 ? " may be one by another name, as a job can say (tensor_regex)"
+                 : all > 1         ? " are"
+                                   : " is",
+                 out);
+}
+
 /* "nothing wrong in 2 losses over 60 steps" */
 static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
@@ -70,6 +91,8 @@ static bool put_losses(const assay_outcome *outcome, const assay_trial_outcome *
     if (judged->losses == 0) {
         put_text("no loss is logged", out);
         put_kinds(&trial->catalog.log, out);
+        if (!losses_tested(outcome, trial))
+            put_instead(judged, out);
         return false;
     }
     if (!losses_tested(outcome, trial)) {
@@ -93,11 +116,13 @@ static bool put_others(const assay_outcome *outcome, const assay_trial_outcome *
     static const struct {
         const char *kind, *what;
     } others[] = {{"NormSpike", "logged norms"}, {"LowPrecisionHealth", "figures of low precision"}};
+    /* Without a loss, a rule of losses tested what the job names. */
+    const bool unnamed = trial->catalog.log.judged.losses == 0;
     bool any = before, more = false;
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         const char *kind = report_kind(&rule);
-        more = more || (rule.status == ASSAY_NO_ISSUES_FOUND && !is_of_losses(kind) &&
+        more = more || (rule.status == ASSAY_NO_ISSUES_FOUND && (!is_of_losses(kind) || unnamed) &&
                         strcmp(kind, others[0].kind) != 0 && strcmp(kind, others[1].kind) != 0);
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -109,7 +134,9 @@ static bool put_others(const assay_outcome *outcome, const assay_trial_outcome *
     if (more) {
         const bool checkpoints = trial->catalog.format_count > 1;
         assay_put_format(out, any ? ", nor in %s" : "; nothing wrong in %s",
-                         checkpoints ? "the checkpoints beside the log" : "what else the job asks");
+                         checkpoints ? "the checkpoints beside the log"
+                         : unnamed   ? "what the job asks"
+                                     : "what else the job asks");
         any = true;
     }
     return any;
@@ -136,28 +163,55 @@ static bool lacks_rows(const assay_log_facts *log, uint64_t *bad, uint64_t *rows
     return table && *bad > *rows / 10;
 }
 
-/* An attempt that was given up whole, since the training began anew where it had begun: its values were discarded, and what
- * was wrong in them is not told. */
+void report_put_log_dropped(const assay_log_range *range, assay_buf *out)
+{
+    if (*range->bad)
+        assay_put_format(out, ": %s was NaN or infinite at step %" PRId64, range->bad, range->bad_step);
+    if (!*range->loss)
+        return;
+    assay_put_format(out, "%s the last %s was ", *range->bad ? "," : ":", range->loss);
+    assay_text_put_number(out, range->last_loss);
+    assay_put_format(out, " at step %" PRId64, range->loss_step);
+}
+
+/* Attempts that were given up whole, since the training began anew where it had begun: their values were discarded, and
+ * no rule judged them. What was not finite in them, or in what another restart rolled back, is said all the same. */
 static void put_given_up(const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_log_facts *log = &trial->catalog.log;
     if (assay_trial_steps(trial->info) == 0)
         return;
     const int64_t begin = assay_trial_step(trial->info, 0)->mode_step;
-    uint64_t values = 0;
+    const assay_log_range *told = NULL, *rolled_back = NULL;
+    uint64_t values = 0, attempts = 0;
     int64_t last = begin;
     for (size_t i = 0; i < log->range_count; i++) {
         const assay_log_range *range = &log->ranges[i];
-        if (range->first > begin || range->last == range->first)
+        const bool whole = range->first <= begin && range->last != range->first;
+        if (!whole && *range->bad && !rolled_back)
+            rolled_back = range;
+        if (!whole)
             continue;
+        attempts++;
         values += range->values;
         last = range->last > last ? range->last : last;
+        if (!told || !*told->bad) /* the first bad one, else the last one */
+            told = range;
     }
-    if (values > 0)
+    if (told) {
         assay_put_format(out,
-                         "; %" PRIu64 " value%s of an attempt before, which reached step %" PRId64
-                         " and was begun anew, %s not judged",
+                         attempts == 1 ? "; %" PRIu64 " value%s of an attempt before, which reached step %" PRId64
+                                         " and was begun anew, %s not judged"
+                                       : "; %" PRIu64 " value%s of attempts before, which reached step %" PRId64
+                                         " at most and were begun anew, %s not judged",
                          values, assay_plural(values), last, values == 1 ? "was" : "were");
+        report_put_log_dropped(told, out);
+    }
+    if (rolled_back)
+        assay_put_format(out,
+                         "; before a restart, which rolled back steps %" PRId64 " to %" PRId64
+                         ", %s was NaN or infinite at step %" PRId64,
+                         rolled_back->first, rolled_back->last, rolled_back->bad, rolled_back->bad_step);
 }
 
 void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/model/verdict_log.h"
 #include "report/sections/sections.h"
 #include "report/text/layout.h"
 
@@ -76,6 +77,10 @@ static void put_log(const assay_log_facts *log, doc *d)
         doc_put(d, "%" PRIu64 " value%s at steps %" PRId64 " to %" PRId64 " of ", range->values,
                 assay_plural(range->values), range->first, range->last);
         doc_put_name(d, range->worker);
+        assay_buf what = ASSAY_BUF(SIZE_MAX);
+        report_put_log_dropped(range, &what);
+        doc_put_text(d, (const char *)what.data, what.size);
+        assay_buf_release(&what);
     }
     if (log->around.count > 0) {
         doc_fact(d, "of the place");
