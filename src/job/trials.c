@@ -57,6 +57,18 @@ static const char *last_part(const char *plain)
     return slash && slash[1] ? slash + 1 : plain;
 }
 
+/* The name of a trial that is given none: the last part of its path, and where another trial has that, as the logs of
+ * many runs have, the last two; else a number. */
+static char *name_free(const job_names *names, const char *plain)
+{
+    const char *last = last_part(plain), *two = last > plain + 1 ? last - 1 : plain;
+    while (two > plain && two[-1] != '/')
+        two--;
+    const bool use =
+        job_name_taken(names, last) && two < last && *two != '/' && *two != '.' && !job_name_taken(names, two);
+    return use ? assay_copy_text(two) : job_name_free(names, last);
+}
+
 char *assay_job_trial_name(const char *path)
 {
     char *plain = plain_path(path), *name = plain ? assay_copy_text(last_part(plain)) : NULL;
@@ -109,7 +121,7 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
     assay_job_trial *trial = &job->trials[job->trial_count];
     trial->path = assay_copy_text(path);
     trial->named = name != NULL;
-    trial->name = name ? assay_copy_text(name) : job_name_free(&names, last_part(plain));
+    trial->name = name ? assay_copy_text(name) : name_free(&names, plain);
     trial->plain = plain;
     if (trial->path && trial->name) {
         trial->options = assay_trial_options_share(options);

@@ -192,6 +192,25 @@ def given_up(w):
         w.checks.expect(len(bodies) == 1, "%s: another report at %s ranks" % (name, w.ranks))
 
 
+def strangers(w):
+    """Runs that log nothing in common are not said to be alike; logs of one name are told by their directories."""
+    root = w.root / "strangers"
+    for name in "abcde":
+        for kind, tag in (("apart", "loss_" + name), ("alike", "loss")):
+            logs.write(root / kind / name / "metrics.csv", "step,%s\n" % tag + "".join("%d,%r\n" % (i, falls(i)) for i in range(40)))
+    for kind, said in (("apart", "Which of 5 trials is unlike the others cannot be said: no metric or tensor is in half of them."), ("alike", "None of 5 trials is unlike the others.")):
+        given = sorted((root / kind).glob("*/metrics.csv"))
+        bodies = set()
+        for n in w.ranks:
+            done = mpirun(n, [w.assay, "compare", *given])
+            bodies.add(done.out.split("\nRead ")[0])
+            w.checks.expect(done.code == 0 and done.out.startswith(said), "%s: %s" % (kind, done))
+        w.checks.expect(len(bodies) == 1, "%s: compared otherwise at %s ranks" % (kind, w.ranks))
+        done, report, _ = w.run(*given)
+        names = ["metrics.csv"] + [name + "/metrics.csv" for name in "bcde"]
+        w.checks.expect(report and [t["name"] for t in report["trials"]] == names, "%s: %s" % (kind, report and [t["name"] for t in report["trials"]]))
+
+
 def numbers_in_names(w):
     """A log is no checkpoint for the number in its name: ids of W&B have any letters."""
     good = logs.curve(30)
@@ -647,7 +666,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
                      commands):
             part(w)
         return w.checks.done()

@@ -89,6 +89,7 @@ typedef struct absence {
     const assay_comparison *c;
     size_t readable;
     name_list *still, *missing; /* [trials] */
+    bool any, common;           /* there are tensors, and such as half of the trials or more have */
 } absence;
 
 static void note(name_list *list, const char *name)
@@ -134,6 +135,8 @@ static int look_for_absence(void *context, const assay_grid *grid)
         have += grid->points[t] > 0;
         move += movement(grid, t) == 1;
     }
+    a->any = a->any || have > 0;
+    a->common = a->common || 2 * have >= a->readable;
     for (size_t t = 0; t < grid->trials; t++) {
         if (a->c->outcome->trials[t].status != ASSAY_OK)
             continue;
@@ -207,6 +210,7 @@ static int add_absences(assay_comparison *c, size_t readable)
         status = add_names(&c->trial[t], &a.still[t], "never updated");
         ASSAY_THEN(status, add_names(&c->trial[t], &a.missing[t], "missing"));
     }
+    c->apart = a.any && !a.common;
     free(a.still);
     free(a.missing);
     return status;

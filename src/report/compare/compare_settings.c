@@ -339,6 +339,12 @@ static void put_answer(const assay_comparison *c, assay_buf *out)
                          ASSAY_OUTLIER_TRIALS);
         return;
     }
+    if (c->odd == 0 && c->apart) {
+        assay_put_format(
+            out, "Which of %zu trials is unlike the others cannot be said: no metric or tensor is in half of them.",
+            c->trials);
+        return;
+    }
     if (c->odd == 0) {
         assay_put_format(out, "None of %zu trials is unlike the others.", c->trials);
         return;

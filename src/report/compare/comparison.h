@@ -146,6 +146,7 @@ typedef struct assay_comparison {
     char *answer;                    /* in one sentence; owned */
     size_t readable;                 /* trials that could be read */
     bool judged;                     /* there are enough trials to say which is unlike the others */
+    bool apart;                      /* no tensor or metric is in half of the trials or more */
     size_t odd;                      /* trials that are */
     assay_compared_setting *setting; /* those that go with the odd ones first, then by name; owned */
     size_t settings;
