@@ -193,12 +193,14 @@ def given_up(w):
 
 
 def strangers(w):
-    """Runs that log nothing in common are not said to be alike; logs of one name are told by their directories."""
+    """Runs that log nothing in common are not said to be alike, and batches of another size make no run odd; logs of one name are told by their directories."""
     root = w.root / "strangers"
     for name in "abcde":
         for kind, tag in (("apart", "loss_" + name), ("alike", "loss")):
             logs.write(root / kind / name / "metrics.csv", "step,%s\n" % tag + "".join("%d,%r\n" % (i, falls(i)) for i in range(40)))
-    for kind, said in (("apart", "Which of 5 trials is unlike the others cannot be said: no metric or tensor is in half of them."), ("alike", "None of 5 trials is unlike the others.")):
+        rows = ["%d,%r,%r" % (i, falls(i), i / (2 if name == "c" else 10)) for i in range(40)]
+        logs.write(root / "batches" / name / "metrics.csv", "step,loss,epoch\n" + "\n".join(rows) + "\n")
+    for kind, said in (("batches", "None of 5 trials is unlike the others."), ("apart", "Which of 5 trials is unlike the others cannot be said: no metric or tensor is in half of them."), ("alike", "None of 5 trials is unlike the others.")):
         given = sorted((root / kind).glob("*/metrics.csv"))
         bodies = set()
         for n in w.ranks:
