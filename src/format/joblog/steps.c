@@ -1,6 +1,9 @@
 /* steps.c - the training step that a line of progress names. */
 #include <string.h>
 #include <strings.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/path.h"
 #include "format/joblog/joblog.h"
@@ -67,23 +70,53 @@ static int64_t behind_bar(const char *line, size_t length)
     return at < length && line[at] == '/' ? step : -1;
 }
 
+/* Words that stand before a step; the first goes before others. */
+static const struct {
+    const char *text;
+    size_t size;
+} WORD[] = {{"global_step", 11}, {"step", 4}, {"iteration", 9}, {"iter", 4}};
+enum { WORDS = sizeof WORD / sizeof *WORD };
+
+/* May one of them begin with these two bytes? */
+static bool may_begin(char first, char second)
+{
+    const char c = first | 0x20, next = second | 0x20;
+    return (next == 't' && (c == 's' || c == 'i')) || (next == 'l' && c == 'g');
+}
+
+/* Where one of them may begin, at byte `at` of a line or behind it; the last byte where none does. *bar: a '|' lies before. */
+static size_t next_word(const char *line, size_t length, size_t at, bool *bar)
+{
+#ifdef __SSE2__
+    const __m128i small = _mm_set1_epi8(0x20);
+    for (; at + 17 <= length; at += 16) {
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(line + at)), c = _mm_or_si128(part, small),
+                      next = _mm_or_si128(_mm_loadu_si128((const __m128i *)(const void *)(line + at + 1)), small),
+                      s_or_i =
+                          _mm_or_si128(_mm_cmpeq_epi8(c, _mm_set1_epi8('s')), _mm_cmpeq_epi8(c, _mm_set1_epi8('i'))),
+                      with_t = _mm_and_si128(s_or_i, _mm_cmpeq_epi8(next, _mm_set1_epi8('t'))),
+                      with_l = _mm_and_si128(_mm_cmpeq_epi8(c, _mm_set1_epi8('g')),
+                                             _mm_cmpeq_epi8(next, _mm_set1_epi8('l')));
+        const unsigned begins = (unsigned)_mm_movemask_epi8(_mm_or_si128(with_t, with_l));
+        *bar = *bar || _mm_movemask_epi8(_mm_cmpeq_epi8(part, _mm_set1_epi8('|'))) != 0;
+        if (begins)
+            return at + (size_t)__builtin_ctz(begins);
+    }
+#endif
+    for (; at + 1 < length && !may_begin(line[at], line[at + 1]); at++)
+        *bar = *bar || line[at] == '|';
+    return at;
+}
+
 int64_t joblog_step_of(const char *line, size_t length)
 {
-    static const char *const words[] = {"global_step", "step", "iteration", "iter"}; /* the first goes before others */
-    enum { WORDS = sizeof words / sizeof *words };
     int64_t step[WORDS] = {-1, -1, -1, -1};
     bool bar = false;
-    for (size_t at = 0; at + 1 < length; at++) {
-        const char c = line[at] | 0x20, next = line[at + 1] | 0x20;
-        bar = bar || line[at] == '|';
-        if ((next != 't' || (c != 's' && c != 'i')) && (next != 'l' || c != 'g')) /* most of them */
-            continue;
-        for (size_t i = 0; i < WORDS; i++) {
-            const size_t size = strlen(words[i]);
-            if (c == words[i][0] && step[i] < 0 && at + size < length && strncasecmp(line + at, words[i], size) == 0)
-                step[i] = behind_word(line, length, at, size);
-        }
-    }
+    for (size_t at = next_word(line, length, 0, &bar); at + 1 < length; at = next_word(line, length, at + 1, &bar))
+        for (size_t i = 0; i < WORDS; i++)
+            if ((line[at] | 0x20) == WORD[i].text[0] && step[i] < 0 && at + WORD[i].size < length &&
+                strncasecmp(line + at, WORD[i].text, WORD[i].size) == 0)
+                step[i] = behind_word(line, length, at, WORD[i].size);
     for (size_t i = 0; i < WORDS; i++)
         if (step[i] >= 0)
             return step[i];
