@@ -237,6 +237,24 @@ size_t joblog_first_control(const char *line, size_t length)
     return at;
 }
 
+size_t joblog_last_begin(const char *bytes, size_t length)
+{
+    size_t at = length;
+#ifdef __SSE2__
+    for (; at >= 16; at -= 16) {
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + at - 16)),
+                      feed = _mm_cmpeq_epi8(part, _mm_set1_epi8('\n')),
+                      back = _mm_cmpeq_epi8(part, _mm_set1_epi8('\r'));
+        const unsigned ends = (unsigned)_mm_movemask_epi8(_mm_or_si128(feed, back));
+        if (ends)
+            return at - 15 + (size_t)(31 - __builtin_clz(ends));
+    }
+#endif
+    while (at > 0 && !joblog_is_end(bytes[at - 1]))
+        at--;
+    return at;
+}
+
 /* ---- secrets ---- */
 
 struct joblog_masks {

@@ -46,6 +46,8 @@ static inline bool joblog_is_end(char c)
 
 /* Where the first control character is; `length`: a line without one is clean as it is. */
 size_t joblog_first_control(const char *line, size_t length);
+/* Where the last line of the first `length` bytes begins: behind the last end of a line; 0. */
+size_t joblog_last_begin(const char *bytes, size_t length);
 /* As memmem(), and quicker in lines. */
 const char *joblog_find(const char *line, size_t length, const char *word);
 /* A hash of a line in which each digit counts as the same one. */
@@ -250,6 +252,7 @@ typedef struct joblog_reader {
     uint64_t base; /* where the bytes begin in the file */
     uint64_t line; /* number of the line at `counted` */
     size_t counted;
+    bool plain;       /* the file is not packed: what lies before can be read again */
     bool tracked;     /* its lines say their ranks */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;

@@ -25,6 +25,8 @@ bool joblog_shows_text(const char *body, size_t length)
     const bool decorated = at > 2 && body[0] != ' '; /* "=== sample 3 ===" */
     for (; at < length && is_letter(body[at]) && size + 1 < sizeof word; at++)
         word[size++] = (char)(body[at] | 0x20);
+    if (!memchr("sgcpqahui", word[0], 9)) /* most words */
+        return false;
     size_t i = 0;
     while (i < sizeof words / sizeof *words && strcmp(words[i], word) != 0)
         i++;
@@ -46,20 +48,21 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
     joblog_past *past = &r->past[at / JOBLOG_PAST_LEAST % JOBLOG_PASTS];
     if (past->end == at)
         return past;
-    size_t begin = end;
-    while (begin > lowest && !joblog_is_end(r->bytes[begin - 1]))
-        begin--;
-    const size_t from = end - begin > JOBLOG_LINE_MOST ? end - JOBLOG_LINE_MOST : begin;
+    const size_t begin = lowest + joblog_last_begin(r->bytes + lowest, end - lowest),
+                 from = end - begin > JOBLOG_LINE_MOST ? end - JOBLOG_LINE_MOST : begin, size = end - from;
+    const char *line = r->bytes + from;
+    const bool plain = joblog_first_control(line, size) == size;
+    const size_t length = plain ? size : joblog_clean(line, size, r->behind);
     joblog_prefix prefix;
-    const size_t length = joblog_clean(r->bytes + from, end - from, r->behind);
-    joblog_prefix_of(r->behind, length, r->per_node, &prefix);
+    line = plain ? line : r->behind;
+    joblog_prefix_of(line, length, r->per_node, &prefix);
     *past = (joblog_past){.end = at,
                           .begin = r->base + begin,
                           .time = prefix.time,
                           .timed = prefix.timed,
                           .rank = prefix.rank,
-                          .shows = joblog_shows_text(r->behind + prefix.length, length - prefix.length),
-                          .step = joblog_step_of(r->behind + prefix.length, length - prefix.length)};
+                          .shows = joblog_shows_text(line + prefix.length, length - prefix.length),
+                          .step = joblog_step_of(line + prefix.length, length - prefix.length)};
     return past;
 }
 

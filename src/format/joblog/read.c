@@ -17,6 +17,7 @@ enum {
     WHOLE_LINE = 64 << 10,
     TRACK_LOOK = 256 << 10,
     QUOTE_MOST = 400,
+    TAIL_KEPT = 320 << 10,
     LEAD = 1 << 20, /* of a piece, before it */
     MEMOS_ASKED = 512,
     PAUSE_MOST = 128 * MEMOS_ASKED
@@ -433,8 +434,9 @@ static int go_through(joblog_reader *r, size_t to)
  * first time costs more than to read a file. */
 static void shift(joblog_reader *r)
 {
-    const size_t tail = joblog_tail_of(r), keep = tail < ROOM / 4 ? tail : ROOM / 4,
-                 gone = r->at > keep ? r->at - keep : 0;
+    const size_t tail = joblog_tail_of(r), most = r->plain && tail > TAIL_KEPT ? (size_t)JOBLOG_LOOK_BACK : ROOM / 4,
+                 keep = tail < most ? tail : most, /* of many ranks it is read again, see read_tail() */
+        gone = r->at > keep ? r->at - keep : 0;
     if (r->have < 2 * keep + READ || (gone < keep && r->have < ROOM))
         return;
     memmove(r->bytes, r->bytes + gone, r->have - gone);
@@ -564,7 +566,7 @@ static int read_tail(joblog_reader *r, assay_unpacked *file, assay_error *err)
 static int read_part(joblog_reader *r, assay_unpacked *file, const char *path, const assay_log_part *part,
                      assay_error *err)
 {
-    const bool plain = assay_unpacked_seek(file, 0);
+    const bool plain = r->plain = assay_unpacked_seek(file, 0);
     uint64_t from = plain ? part->number * part->bytes : 0, lead = from > LEAD ? from - LEAD : 0,
              end = plain && part->number + 1 < part->pieces ? (part->number + 1) * part->bytes : UINT64_MAX;
     int status = ASSAY_OK;

@@ -215,6 +215,25 @@ static void test_steps(void)
                  {"loss 2", -1}};
     for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++)
         CU_ASSERT_EQUAL(joblog_step_of(LINES[i].line, strlen(LINES[i].line)), LINES[i].step);
+    for (size_t before = 1; before < 70; before++) /* wherever it stands, and whatever stands behind the line */
+        for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+            char line[160];
+            const int size = snprintf(line, sizeof line, "%*s%s step 7|", (int)before, " ", LINES[i].line);
+            CU_ASSERT_EQUAL(joblog_step_of(line, (size_t)size - strlen(" step 7|")), LINES[i].step);
+        }
+}
+
+static void test_last_begin(void)
+{
+    char bytes[80];
+    memset(bytes, 'a', sizeof bytes);
+    CU_ASSERT_EQUAL(joblog_last_begin(bytes, sizeof bytes), 0);
+    for (size_t end = 0; end < sizeof bytes; end++) {
+        bytes[end] = end % 2 ? '\n' : '\r';
+        for (size_t length = 0; length <= sizeof bytes; length++)
+            CU_ASSERT_EQUAL(joblog_last_begin(bytes, length), length > end ? end + 1 : 0);
+        bytes[end] = 'a';
+    }
 }
 
 static void test_clean(void)
@@ -753,6 +772,7 @@ int main(void)
                            {"kinds", test_kinds},
                            {"shown", test_shown},
                            {"steps", test_steps},
+                           {"last_begin", test_last_begin},
                            {"clean", test_clean},
                            {"wrapped", test_wrapped},
                            {"slow", test_slow},
