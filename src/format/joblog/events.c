@@ -17,12 +17,23 @@ enum {
 
 /* ---- ranks of a file ---- */
 
+/* Room for the rows of so many ranks, and of what has none: a rank of 10 000 may be the only one of a file. */
+static bool make_rows(joblog_reader *r, size_t count)
+{
+    const size_t more = count > r->rank_row.count ? count - r->rank_row.count : 0;
+    if (!ASSAY_VEC_RESERVE(&r->rank_row, more))
+        return false;
+    if (more > 0)
+        memset(r->rank_row.list + r->rank_row.count, 0, more * sizeof *r->rank_row.list);
+    r->rank_row.count += more;
+    return true;
+}
+
 assay_log_rank *joblog_row_add(joblog_reader *r, int64_t rank)
 {
     const size_t at = rank < 0 || rank >= RANK_MOST ? 0 : (size_t)rank + 1;
-    while (r->rank_row.count <= at)
-        if (!ASSAY_VEC_ADD(&r->rank_row))
-            return NULL;
+    if (!make_rows(r, at + 1))
+        return NULL;
     if (r->rank_row.list[at] == 0) {
         assay_log_rank *row = ASSAY_VEC_ADD(&r->out->rank);
         if (!row)
@@ -373,8 +384,7 @@ int assay_log_file_join(assay_log_file *file, size_t pieces)
     int status = joblog_make_table(&r, room) ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < file->rank.count && status == ASSAY_OK; i++) {
         const size_t at = (size_t)(file->rank.list[i].rank + 1);
-        while (r.rank_row.count <= at && status == ASSAY_OK)
-            status = ASSAY_VEC_ADD(&r.rank_row) ? ASSAY_OK : ASSAY_ENOMEM;
+        status = make_rows(&r, at + 1) ? ASSAY_OK : ASSAY_ENOMEM;
         if (status == ASSAY_OK)
             r.rank_row.list[at] = (int32_t)i + 1;
     }

@@ -653,10 +653,11 @@ void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out)
 static void read_agent(const char *line, size_t length, int64_t *agent, int64_t *local, int64_t *rank)
 {
     text t = {line, length};
-    joblog_prefix first = {.rank = -1, .local_rank = -1}, behind = {.rank = -1, .local_rank = -1};
+    joblog_prefix first;
     *agent = *local = *rank = -1;
     if (!take_task(&t, &first))
         return;
+    joblog_prefix behind = {.rank = -1, .local_rank = -1};
     *agent = first.rank;
     for (int part = 0; part < 2 && take_bracket(&t, false, &behind); part++)
         continue;
