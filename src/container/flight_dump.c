@@ -242,6 +242,7 @@ void assay_flight_begin_entry(assay_flight_dump *d)
         f->types[side].count = 0;
     }
     f->stack = ASSAY_NO_ID;
+    f->completed = 0;
     f->keys = assay_flight_keys(d, ASSAY_FLIGHT_ENTRY);
 }
 
@@ -341,6 +342,7 @@ static bool add_entry(assay_flight_dump *d, const assay_flight_entry *from)
     e->p2p = f->number[ASSAY_FLIGHT_P2P];
     e->pg_id = f->number[ASSAY_FLIGHT_PG_ID];
     e->has_pg_id = f->has[ASSAY_FLIGHT_PG_ID];
+    e->completed = f->completed;
     d->starts_known = d->starts_known || f->start_known || e->state == ASSAY_FLIGHT_STARTED;
     if (f->has[ASSAY_FLIGHT_CREATED] && f->number[ASSAY_FLIGHT_CREATED] > d->newest)
         d->newest = f->number[ASSAY_FLIGHT_CREATED];

@@ -1,7 +1,7 @@
 /* flight_dump.h - one dump of a flight recorder while it is read. 
  *
  * Readers of pickles and of JSON hand over groups, status and entries in any order; assay_flight_fold() makes a row of them
- * (trial/flight_row.h). Entries are kept with numbers in place of texts, some 60 bytes each. */
+ * (trial/flight_row.h). Entries are kept with numbers in place of texts, some 70 bytes each. */
 #pragma once
 
 #include "base/dict.h"
@@ -50,11 +50,13 @@ typedef struct assay_flight_found {
     ASSAY_VEC(int64_t) sizes[2];  /* of inputs, of outputs: as in assay_flight_part */
     ASSAY_VEC(uint32_t) types[2]; /* in assay_flight_dump.texts */
     uint32_t stack;               /* in assay_flight_dump.stacks; ASSAY_NO_ID: none */
+    int64_t completed;            /* as in assay_flight_entry */
     assay_keys keys;
 } assay_flight_found;
 
 typedef struct assay_flight_entry {
     int64_t collective, p2p, pg_id;
+    int64_t completed; /* when the rank saw that it was, in nanoseconds since 1970 by its clock; 0: not known */
     uint32_t group, name, part, stack; /* in assay_flight_dump.texts, .texts, .parts, .stacks */
     uint32_t next;                     /* the next entry of its region; ASSAY_NO_ID: none */
     uint8_t state;

@@ -139,12 +139,14 @@ static bool take_value(reading *r, assay_flight_text key)
         f->is_p2p = c == 't';
         return assay_pull_skip(&r->pull);
     }
-    if (assay_flight_is(key, "time_discovered_started_ns")) {
-        int64_t start = 0;
+    const bool started = assay_flight_is(key, "time_discovered_started_ns");
+    if (started || assay_flight_is(key, "time_discovered_completed_ns")) {
+        int64_t time = 0;
         bool has = false, none = false;
-        if (!take_whole(r, &start, &has, &none))
+        if (!take_whole(r, &time, &has, &none))
             return false;
-        f->start_known = has && start != 0;
+        f->start_known = started ? has && time != 0 : f->start_known;
+        f->completed = started ? f->completed : has ? time : 0;
         return true;
     }
     for (int side = 0; side < 2; side++) {

@@ -126,6 +126,8 @@ static bool take_value(assay_flight_dump *d, const assay_pickle *p, assay_flight
         f->is_p2p = f->has_p2p && n->integer;
     } else if (assay_flight_is(key, "time_discovered_started_ns")) {
         f->start_known = n->kind == ASSAY_PICKLE_INT && n->integer != 0;
+    } else if (assay_flight_is(key, "time_discovered_completed_ns")) {
+        f->completed = n->kind == ASSAY_PICKLE_INT ? n->integer : 0;
     } else if (assay_flight_is(key, "input_sizes")) {
         return take_sizes(d, p, 0, value);
     } else if (assay_flight_is(key, "output_sizes")) {
@@ -292,7 +294,7 @@ static const char *const numbers[] = {
     "op_id",       "time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns",
     "duration_ms", "timeout_ms"};
 static const char *const lists[] = {"input_sizes", "output_sizes"};
-enum { STARTED = ASSAY_FLIGHT_NUMBERS, NUMBERS = sizeof numbers / sizeof *numbers };
+enum { STARTED = ASSAY_FLIGHT_NUMBERS, COMPLETED, NUMBERS = sizeof numbers / sizeof *numbers };
 
 /* Which sizes come first in an entry. */
 static int first_side(const assay_pickle *p, uint32_t entry)
@@ -340,6 +342,7 @@ static bool feed_again(void *context, uint32_t form, const assay_pickle_number *
         found->bad[i] = !found->has[i] && number[i].kind != ASSAY_PICKLE_NONE;
     }
     found->start_known = number[STARTED].kind == ASSAY_PICKLE_INT && number[STARTED].integer != 0;
+    found->completed = number[COMPLETED].kind == ASSAY_PICKLE_INT ? number[COMPLETED].integer : 0;
     return assay_flight_end_alike(f->d, f->form.list[form], alike->dimensions > 0 ? number + NUMBERS : NULL);
 }
 

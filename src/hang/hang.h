@@ -16,5 +16,19 @@
 
 enum { ASSAY_HANG_AGE_MOST = 3600 }; /* seconds, where no rule says otherwise: the default of max_age_seconds */
 
+/* A rank's clock, beside that of the first row. */
+typedef struct assay_hang_clock {
+    int64_t rank;
+    double ahead;         /* seconds */
+    uint32_t collectives; /* that say so; 0 for the first row */
+} assay_hang_clock;
+
+/* How far clocks are apart, of those rows for which collectives say it, in the order of rows, the first of them with them: by the
+ * median over collectives that all ranks end together (clocks.c). *out is the caller's, NULL where nothing is known of a
+ * second one. 0 or ASSAY_ENOMEM. */
+int assay_hang_clocks(const assay_flight_row *row, size_t rows, assay_hang_clock **out, size_t *count);
+/* The same of a trial's dumps. */
+int assay_trial_dump_clocks(const struct assay_trial *trial, assay_hang_clock **out, size_t *count);
+
 /* Finds causes in the rows, which it changes and does not keep; they outlive the result. 0 or ASSAY_ENOMEM. */
 int assay_hang_find_in(assay_flight_row *row, size_t rows, double max_age, assay_hang **out, assay_error *err);

@@ -444,6 +444,13 @@ const char *assay_trial_dump_of(const assay_trial *trial, int64_t rank, uint64_t
     return NULL;
 }
 
+int assay_trial_dump_clocks(const assay_trial *trial, assay_hang_clock **out, size_t *count)
+{
+    *out = NULL;
+    *count = 0;
+    return trial->dumps ? assay_hang_clocks(trial->dumps->row.list, trial->dumps->row.count, out, count) : ASSAY_OK;
+}
+
 int assay_hang_find(const assay_trial *trial, double max_age, assay_hang **out, assay_error *err)
 {
     *out = NULL;

@@ -18,6 +18,7 @@ static const assay_field item_fields[] = {ASSAY_FIELD(assay_flight_item, number)
                                           ASSAY_FIELD_MOST(assay_flight_item, state, ASSAY_FLIGHT_COMPLETED),
                                           ASSAY_FIELD(assay_flight_item, open),
                                           ASSAY_FIELD(assay_flight_item, batch),
+                                          ASSAY_FIELD(assay_flight_item, completed),
                                           {0}};
 
 static const assay_field half_fields[] = {ASSAY_FIELD(assay_flight_half, peer),

@@ -41,8 +41,9 @@ typedef struct assay_flight_item {
     int64_t number;
     uint32_t place, signature, stack;
     uint8_t state;
-    bool open;  /* several entries, and none that ends the region */
-    bool batch; /* of point-to-point operations: several, or one in a region */
+    bool open;         /* several entries, and none that ends the region */
+    bool batch;        /* of point-to-point operations: several, or one in a region */
+    int64_t completed; /* as in assay_flight_entry */
 } assay_flight_item;
 
 /* What is unfinished between two ranks: the index-th send to, or receive from, a peer. */

@@ -299,7 +299,8 @@ static void put_item(fold *f, const recorded *o, bool with_stack, assay_flight_i
                                   with_stack ? put_stack(f, f->d->entry.list[o->first].stack) : ASSAY_FLIGHT_NO_STACK,
                               .state = last->state,
                               .open = is_open(f, o) || (cut && last->state == ASSAY_FLIGHT_COMPLETED),
-                              .batch = is_batch(f, o)};
+                              .batch = is_batch(f, o),
+                              .completed = last->state == ASSAY_FLIGHT_COMPLETED ? last->completed : 0};
 }
 
 /* ---- groups ---- */

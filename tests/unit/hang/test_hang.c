@@ -265,6 +265,55 @@ static void takes_the_last_of_two(void)
     CU_ASSERT_EQUAL(read_bytes(text, sizeof text - 1, &err), ASSAY_OK);
 }
 
+/* Four ranks in two pairs that ranks 1 and 2 join; the clock of rank r is r * 1.5 s ahead. `operation` is what the pairs call;
+ * `jitter`: how far, in seconds, each other end of rank 1 is noted late. */
+static size_t clocks_of(const char *operation, double jitter, uint32_t items, assay_hang_clock **clock)
+{
+    enum { ITEMS = 8, ROWS = 4 };
+    static const uint32_t groups_of[ROWS][2] = {{0, 9}, {0, 1}, {1, 2}, {2, 9}};
+    static char names[3][2] = {"5", "6", "7"};
+    char name[32];
+    assay_flight_signature signature = {.name = name};
+    assay_flight_run run[3] = {{0, 1, 2}, {1, 1, 2}, {2, 1, 2}};
+    assay_flight_item item[ROWS][2][ITEMS] = {0};
+    assay_flight_group group[ROWS][2] = {0};
+    assay_flight_row row[ROWS] = {0};
+    size_t count = 0;
+    snprintf(name, sizeof name, "%s", operation);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        row[r] = (assay_flight_row){.rank = r, .signature = &signature, .signatures = 1, .group = group[r]};
+        for (int g = 0; g < 2 && groups_of[r][g] < 3; g++) {
+            const uint32_t which = groups_of[r][g];
+            group[r][row[r].groups++] = (assay_flight_group){
+                .name = names[which], .run = &run[which], .runs = 1, .item = item[r][g], .items = items};
+            for (uint32_t i = 0; i < items; i++) /* rank 1 has lost an early one */
+                item[r][g][i] = (assay_flight_item){
+                    .number = i + (r == 1),
+                    .state = ASSAY_FLIGHT_COMPLETED,
+                    .completed = INT64_C(1764000000000000000) +
+                                 (int64_t)(1e9 * (10.0 * (i + (r == 1)) + 1.5 * r + (r == 1 && i % 2 ? jitter : 0)))};
+        }
+    }
+    CU_ASSERT_EQUAL(assay_hang_clocks(row, ROWS, clock, &count), ASSAY_OK);
+    return count;
+}
+
+static void compares_clocks(void)
+{
+    assay_hang_clock *clock = NULL;
+    CU_ASSERT_EQUAL_FATAL(clocks_of("all_reduce", 0.1, 8, &clock), 4);
+    for (int64_t r = 0; r < 4; r++)
+        CU_ASSERT(clock[r].rank == r && clock[r].ahead > 1.5 * (double)r - 0.21 &&
+                  clock[r].ahead < 1.5 * (double)r + 0.21);
+    CU_ASSERT(clock[0].collectives == 0 && clock[1].collectives == 7 && clock[3].collectives == 8);
+    free(clock);
+    CU_ASSERT_EQUAL(clocks_of("broadcast", 0, 8, &clock), 0); /* its root is done before the others */
+    CU_ASSERT_PTR_NULL(clock);
+    CU_ASSERT_EQUAL(clocks_of("all_reduce", 9, 8, &clock), 0); /* what tells so many things tells none */
+    CU_ASSERT_EQUAL(clocks_of("all_reduce", 0, 3, &clock), 0); /* two in common are too few */
+    CU_ASSERT_PTR_NULL(clock);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"names who has not called", names_who_has_not_called},
@@ -277,6 +326,7 @@ int main(void)
                            {"forgets an earlier group", forgets_an_earlier_group},
                            {"refuses what is no dump", refuses_what_is_no_dump},
                            {"takes the last of two", takes_the_last_of_two},
+                           {"compares clocks", compares_clocks},
                            CU_TEST_INFO_NULL};
     return unit_main("hang", tests);
 }
