@@ -167,7 +167,7 @@ bool why_is_before(const why_item *a, const why_item *b)
     if (isnan(a->to) || isnan(b->from))
         return false;
     const bool same_clock = a->node && b->node && strcmp(a->node, b->node) == 0;
-    return a->to + (same_clock ? 0 : WHY_CLOCKS) < b->from;
+    return a->to + (same_clock ? 0 : a->aligned && b->aligned ? WHY_ALIGNED : WHY_CLOCKS) < b->from;
 }
 
 /* May it be before others, and be why? Of what may be either nobody knows. */

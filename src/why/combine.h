@@ -5,6 +5,7 @@
 
 enum {
     WHY_CLOCKS = 5,       /* seconds that clocks of nodes may differ by */
+    WHY_ALIGNED = 1,      /* the same of clocks that collectives were compared by */
     WHY_GOES_ON = 60,     /* seconds behind which a step says that the training went on */
     WHY_END_LINES = 30,   /* the end of a file */
     WHY_LINES_OF_RANK = 8 /* that each rank may add to it */
@@ -25,6 +26,7 @@ typedef struct why_item {
     bool last;      /* its rank said hardly anything behind it */
     bool candidate, first; /* it may be a cause; nothing is certainly before it */
     bool told;
+    bool aligned; /* how far its clock is ahead is known, and its times are without that */
     size_t group; /* of its rank */
 } why_item;
 

@@ -82,7 +82,8 @@ typedef enum why_certainty { WHY_UNKNOWN, WHY_POSSIBLE, WHY_LIKELY, WHY_CERTAIN 
 
 typedef struct why_clock {
     int64_t rank;
-    double ahead; /* seconds, of the clock of the first rank in the list */
+    double ahead;         /* seconds, of the clock of the first rank in the list */
+    uint32_t collectives; /* of dumps that say so; 0: traces do */
 } why_clock;
 
 struct assay_why {
@@ -115,7 +116,7 @@ struct assay_why {
     ASSAY_VEC(char *) verdict;  /* what the records say, each */
     ASSAY_VEC(char *) missing;  /* what was not there and would have helped */
     ASSAY_VEC(char *) problem;  /* what could not be read */
-    ASSAY_VEC(why_clock) clock; /* as traces have it, by rank */
+    ASSAY_VEC(why_clock) clock; /* as traces have it, else as dumps do, by rank */
     bool losses;
     char *answer;
 };

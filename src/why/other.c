@@ -109,13 +109,31 @@ static int take_hang(assay_why *why, size_t place, const assay_trial_outcome *tr
 static int take_clocks(assay_why *why, const assay_trial_outcome *trial)
 {
     const assay_trace_data *data = assay_trial_traces(trial->info);
+    if (data && data->matched > 0) /* which are more exact than dumps */
+        why->clock.count = 0;
     for (size_t i = 0; data && data->matched > 0 && i < data->ranks; i++) {
         why_clock *clock = ASSAY_VEC_ADD(&why->clock);
         if (!clock)
             return ASSAY_ENOMEM;
-        *clock = (why_clock){data->rank[i].rank, (double)data->clock[i] / 1e9};
+        *clock = (why_clock){.rank = data->rank[i].rank, .ahead = (double)data->clock[i] / 1e9};
     }
     return ASSAY_OK;
+}
+
+/* On rank 0: the same by dumps, before causes are looked for in them. */
+static int take_clocks_of_dumps(assay_why *why, const assay_trial_outcome *trial)
+{
+    assay_hang_clock *list = NULL;
+    size_t count = 0;
+    int status = assay_trial_dump_clocks(trial->info, &list, &count);
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
+        why_clock *clock = ASSAY_VEC_ADD(&why->clock);
+        status = clock ? ASSAY_OK : ASSAY_ENOMEM;
+        if (clock)
+            *clock = (why_clock){list[i].rank, list[i].ahead, list[i].collectives};
+    }
+    free(list);
+    return status;
 }
 
 /* Where a source's finding is: the file that it was found in, where it has one. */
@@ -206,9 +224,12 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
         if (trial->status != ASSAY_OK) {
             taken = why_add_text(&why->problem, "%s", trial->error.text) ? ASSAY_OK : ASSAY_ENOMEM;
         } else {
+            const bool by_dumps = why->clock.count > 0 && why->clock.list[why->clock.count - 1].collectives > 0;
+            if (place->kind == WHY_DUMPS && why->clock.count == 0)
+                taken = take_clocks_of_dumps(why, trial);
             if (place->kind == WHY_DUMPS)
-                taken = take_hang(why, number, trial, err);
-            if (place->kind == WHY_TRACES && why->clock.count == 0)
+                ASSAY_THEN(taken, take_hang(why, number, trial, err));
+            if (place->kind == WHY_TRACES && (why->clock.count == 0 || by_dumps))
                 taken = take_clocks(why, trial);
             if (taken == ASSAY_OK)
                 taken = take_verdict(why, place, &outcome);

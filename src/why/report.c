@@ -163,7 +163,8 @@ static void put_clock(const assay_why *why, assay_jw *w)
 {
     const why_clock *clock = why_furthest_clock(why);
     if (clock)
-        ASSAY_JW_OBJECT(w, "clock", "rank", clock->rank, "ahead", clock->ahead);
+        ASSAY_JW_OBJECT(w, "clock", "rank", clock->rank, "ahead", clock->ahead, "source",
+                        clock->collectives > 0 ? "dumps" : "traces");
     else
         assay_jw_null(w, "clock");
 }
@@ -376,12 +377,16 @@ static doc *make(const assay_why *why)
     }
     const why_clock *clock = why_furthest_clock(why);
     if (clock) {
+        const char *node = why_node_of(&why->facts, clock->rank);
+        char source[64] = "collectives in the traces";
+        if (clock->collectives > 0)
+            snprintf(source, sizeof source, "%" PRIu32 " collectives in the dumps", clock->collectives);
         doc_note(d);
-        doc_put(
-            d,
-            "The clock of rank %" PRId64 " is %.1f s %s that of rank %" PRId64
-            ", by collectives in the traces that all end together: times are compared by one clock, and printed by each rank's own.",
-            clock->rank, fabs(clock->ahead), clock->ahead > 0 ? "ahead of" : "behind", why->clock.list[0].rank);
+        doc_put(d,
+                "The clock of rank %" PRId64 "%s%s is %.1f s %s that of rank %" PRId64
+                ", by %s that all end together: times are compared by one clock, and printed by each rank's own.",
+                clock->rank, node ? " on " : "", node ? node : "", fabs(clock->ahead),
+                clock->ahead > 0 ? "ahead of" : "behind", why->clock.list[0].rank, source);
     }
     if (why->chain.count > 1) {
         doc_note(d);

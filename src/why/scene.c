@@ -210,10 +210,10 @@ static double latest_of(const why_scene *s, const assay_log_file *file)
 
 ASSAY_ORDER_BY(by_clock, why_clock, rank)
 
-/* How far the clock that an event's time is of is ahead; 0 where no traces say so. */
-static double clock_of(const assay_why *why, const seat_list *seats, int64_t rank, const char *node)
+/* The clock that an event's time is of; NULL where no traces or dumps speak of it. */
+static const why_clock *clock_of(const assay_why *why, const seat_list *seats, int64_t rank, const char *node)
 {
-    const why_clock wanted = {rank, 0}, *clock = NULL;
+    const why_clock wanted = {.rank = rank}, *clock = NULL;
     if (why->clock.count > 0 && rank >= 0)
         clock = bsearch(&wanted, why->clock.list, why->clock.count, sizeof wanted, by_clock);
     for (size_t i = 0; i < why->clock.count && !clock && node; i++) {
@@ -221,7 +221,7 @@ static double clock_of(const assay_why *why, const seat_list *seats, int64_t ran
         if (other < (int64_t)seats->count && seats->node[other] && strcmp(seats->node[other], node) == 0)
             clock = &why->clock.list[i];
     }
-    return clock ? clock->ahead : 0;
+    return clock;
 }
 
 const why_clock *why_furthest_clock(const assay_why *why)
@@ -250,7 +250,9 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         node = s->why->facts.node;
     i->rank = e->scope == ASSAY_LOG_NODE ? -1 : rank;
     i->node = node;
-    const double ahead = others ? 0 : clock_of(s->why, seats, rank, node);
+    const why_clock *clock = others ? NULL : clock_of(s->why, seats, rank, node);
+    const double ahead = clock ? clock->ahead : 0;
+    i->aligned = clock != NULL;
     i->from = why_normal_time(s, e->time, e->timed) - ahead;
     i->to = i->from;
     latest -= ahead;

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from dumps import stuck, write as write_dumps  # noqa: E402
 from made_traces import job, write as write_traces  # noqa: E402
 from launch import LAUNCHER, ROOT, Checks, mpirun, run  # noqa: E402
 
@@ -430,6 +431,23 @@ def clocks(checks, assay, top):
         answer = json.loads(run([assay, "why", directory, "--json", "--quiet"]).out)
         clock = answer["clock"] and round(answer["clock"]["ahead"], 1)
         checks.expect(answer["cause"] and [answer["cause"]["class"], answer["cause"]["ranks"], clock] == expected, "clocks %s: %s" % (name, answer))
+    files = {"out/rank%d.log" % r: loses(r, 320 - r, "FileNotFoundError: x" if r else "torch.OutOfMemoryError: CUDA out of memory") for r in range(2)}
+    for name, form, skew, expected in (("none", None, 0, [1, 0]), ("same", "pickle", 0, [1, 0]), ("behind", "pickle", -3, [0, 1]), ("json", "json", -3, [0, 1])):
+        directory = top / ("clocks-of-dumps-" + name)
+        write(directory, {**files, "slurm.env": ["SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=1(x2)", "SLURM_DISTRIBUTION=block"]})
+        if form:
+            ranks = stuck(stopped=(), ranks=2, steps=9)
+            for entry in ranks[1].entries:
+                entry["time_created_ns"] += skew * 10 ** 9
+                if entry["time_discovered_completed_ns"]:
+                    entry["time_discovered_completed_ns"] += skew * 10 ** 9
+            write_dumps(directory / "dumps", ranks, form)
+        answer = json.loads(run([assay, "why", directory, "--json", "--quiet"]).out)
+        order = [r["ranks"][0] for r in answer["chain"] if r["class"] in ("gpu_memory", "missing_file")]
+        clock = answer["clock"] and [answer["clock"]["rank"], round(answer["clock"]["ahead"], 1), answer["clock"]["source"]]
+        checks.expect(order == expected and clock == ([1, -3.0, "dumps"] if skew else None), "clocks of dumps, %s: %s" % (name, answer))
+    text = " ".join(run([assay, "why", top / "clocks-of-dumps-behind", "--quiet"]).out.split())
+    checks.expect("The clock of rank 1 on n2 is 3.0 s behind that of rank 0, by " in text and " collectives in the dumps that all end together" in text, "the clock of dumps: %s" % text)
     checks.expect("40.0 s behind" in run([assay, "why", top / "clocks-apart", "--quiet"]).out.replace("\n", " "), "the clock is not named")
 
 
