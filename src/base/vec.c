@@ -2,6 +2,7 @@
 #include "base/vec.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -39,4 +40,17 @@ void *assay_vec_add(void *list, size_t *count, size_t *room, size_t size)
     char *item = items + (*count)++ * size;
     memset(item, 0, size);
     return item;
+}
+
+void assay_vec_fit(void *list, size_t count, size_t *room, size_t size)
+{
+    void *old;
+    memcpy(&old, list, sizeof old);
+    if (count == *room || count == 0)
+        return;
+    void *fitting = realloc(old, count * size); /* to less: where that fails, the list is as it was */
+    if (!fitting)
+        return;
+    memcpy(list, &fitting, sizeof fitting);
+    *room = count;
 }

@@ -26,12 +26,15 @@
 /* Makes room for `more` items behind those in use. False without memory: the list is as it was. */
 #define ASSAY_VEC_RESERVE(v, more)                                                                                     \
     assay_vec_reserve(&(v)->list, &(v)->room, assay_vec_sum((v)->count, more), sizeof *(v)->list)
+/* Gives back the room that is not used, of a list that stays as it is. */
+#define ASSAY_VEC_FIT(v) assay_vec_fit(&(v)->list, (v)->count, &(v)->room, sizeof *(v)->list)
 
-/* The two calls behind the macros, for members of other names: `list` is the address of the pointer to the items,
+/* The calls behind the macros, for members of other names: `list` is the address of the pointer to the items,
  * `size` the bytes of an item. Room grows to twice what it was at least, so that adding takes constant time on average.
  * assay_vec_reserve() makes room for `count` items in all; what is new is not zeroed. */
 void *assay_vec_add(void *list, size_t *count, size_t *room, size_t size);
 bool assay_vec_reserve(void *list, size_t *room, size_t count, size_t size);
+void assay_vec_fit(void *list, size_t count, size_t *room, size_t size);
 
 /* The sum of two counts, SIZE_MAX where it is larger than that: then there is no memory for it either. */
 static inline size_t assay_vec_sum(size_t a, size_t b)

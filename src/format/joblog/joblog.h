@@ -355,6 +355,11 @@ size_t joblog_tail_of(const joblog_reader *r);
 /* Keeps what the last lines of the reader's file say of time and step. 0 or ASSAY_ENOMEM. */
 int joblog_read_end(joblog_reader *r);
 
+/* ---- pack.c ---- */
+
+/* Gives back what its lists do not use: of ten thousand outputs most have a rank and an event or two. */
+void joblog_file_fit(assay_log_file *file);
+
 /* ---- lost.c ---- */
 
 /* Counts zeros among bytes that lie at that place in the file. */

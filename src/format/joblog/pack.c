@@ -23,6 +23,12 @@ void assay_log_file_release(assay_log_file *file)
     *file = (assay_log_file){0};
 }
 
+void joblog_file_fit(assay_log_file *file)
+{
+    ASSAY_VEC_FIT(&file->event);
+    ASSAY_VEC_FIT(&file->rank);
+}
+
 void assay_log_file_cut(assay_log_file *file, size_t most)
 {
     const size_t first = most / 2, last = most - first, count = file->event.count;
@@ -99,5 +105,6 @@ int assay_log_file_unpack(assay_cursor *in, assay_log_file *out)
             return bytes ? ASSAY_ENOMEM : ASSAY_EINTERNAL;
         memcpy(row, bytes, sizeof *row);
     }
+    joblog_file_fit(out);
     return in->failed ? ASSAY_EINTERNAL : ASSAY_OK;
 }

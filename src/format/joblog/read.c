@@ -656,6 +656,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
         out->problem = assay_copy_text(why.text);
         status = out->problem ? ASSAY_OK : ASSAY_ENOMEM;
     }
+    joblog_file_fit(out);
     assay_unpacked_close(file);
     free(r.bytes);
     free(r.clean);

@@ -29,6 +29,24 @@ static void test_growth(void)
     free(v.list);
 }
 
+static void test_fit(void)
+{
+    ASSAY_VEC(int) v = {0};
+    ASSAY_VEC_FIT(&v);
+    CU_ASSERT_PTR_NULL(v.list);
+    for (int i = 0; i < 3; i++) {
+        int *added = ASSAY_VEC_ADD(&v);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(added);
+        *added = i;
+    }
+    CU_ASSERT(v.room > 3);
+    ASSAY_VEC_FIT(&v);
+    CU_ASSERT(v.room == 3 && v.count == 3 && v.list[0] == 0 && v.list[2] == 2);
+    CU_ASSERT_PTR_NOT_NULL(ASSAY_VEC_ADD(&v));
+    CU_ASSERT(v.count == 4 && v.room >= 4 && v.list[2] == 2 && v.list[3] == 0);
+    free(v.list);
+}
+
 static void test_refusals(void)
 {
     ASSAY_VEC(uint64_t) v = {0};
@@ -50,6 +68,6 @@ static void test_refusals(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"growth", test_growth}, {"refusals", test_refusals}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"growth", test_growth}, {"fit", test_fit}, {"refusals", test_refusals}, CU_TEST_INFO_NULL};
     return unit_main("vec", tests);
 }
