@@ -483,6 +483,17 @@ def holes(w):
             w.checks.expect(len({b[2] for b in bodies}) == 1 and all((b[0].code == 3) == torn and (said in str(b[2])) == torn for b in bodies), "%s with %d zero bytes: %s" % (name, size, bodies[0][0]))
 
 
+    for name in ("meta.yaml", "../meta.yaml", "metrics/train/loss", "params/lr"):  # a short file of nothing else
+        place = w.root / "holes" / ("mlflow-" + name.replace("/", "-").replace(".", "-"))
+        logs.mlflow(place, logs.curve(20))
+        logs.mlflow(place, logs.curve(20), "0a1c", "calm-owl-2")
+        (place / "mlruns/1/0a1b" / name).write_bytes(bytes(200))
+        bodies = [w.run(place, ranks=n) for n in w.ranks]
+        done = bodies[0][0]
+        w.checks.expect(len({b[2] for b in bodies}) == 1 and done.code == (0 if "params" in name else 3) and "zero bytes" in str(bodies[0][2]),
+                        "200 zero bytes in %s: %s" % (name, done))
+
+
 def falls(i):
     return 1 + 7 * math.exp(-0.1 * i)
 

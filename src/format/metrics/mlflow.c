@@ -114,7 +114,7 @@ enum { RUN_ID, RUN_UUID, RUN_NAME, NAME, EXPERIMENT_ID, USER_ID, LIFECYCLE_STAGE
 
 typedef struct meta { /* of a run or an experiment */
     char run[TEXT], run_name[TEXT], name[TEXT], experiment[TEXT], user[TEXT];
-    bool deleted;
+    bool deleted, hole; /* hole: it has zero bytes, which nobody writes into YAML */
     int status;
     int64_t started, ended;
     assay_keys keys;
@@ -125,6 +125,13 @@ static bool lacks_id(const meta *m)
 {
     const char *key = assay_keys_damaged(&m->keys);
     return !*m->run && (key == META_KEYS[RUN_ID] || key == META_KEYS[RUN_UUID]);
+}
+
+static void name_zeros(assay_problems *problems, assay_problem_kind kind, const char *path)
+{
+    assay_problems_add(
+        problems, kind, -1, path, -1,
+        "%s: has zero bytes, which MLflow does not write; what stood there is missing from this analysis", path);
 }
 
 /* Names a damaged key, of an experiment once. */
@@ -189,6 +196,7 @@ static int read_meta(assay_store *store, const char *path, meta *out, assay_erro
     int status = assay_store_read(store, path, META_MOST, &text, err);
     if (status == ASSAY_OK)
         metrics_yaml((const char *)text.data, text.size, take_meta, out);
+    out->hole = status == ASSAY_OK && text.size > 0 && memchr(text.data, '\0', text.size);
     assay_buf_release(&text);
     return status == ASSAY_OK ? 1 : status == ASSAY_ENOTFOUND || status == ASSAY_EBUDGET ? 0 : status;
 }
@@ -199,7 +207,7 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
     if (mlflow_is_db(file->path))
         return mlflow_db_proven(store, file, err);
     const int status = read_meta(store, file->path, &m, err);
-    return status == 1 ? *m.run != '\0' || lacks_id(&m) : status;
+    return status == 1 ? *m.run != '\0' || lacks_id(&m) || m.hole : status;
 }
 
 /* A small text file below a run's directory. */
@@ -231,9 +239,11 @@ static int divide_files(metrics_place *p, const metrics_file *file, assay_error 
         return status;
     if (status == 0)
         experiment = (meta){0};
+    if (own.hole) /* an experiment's is a file of its own here */
+        name_zeros(&p->problems, ASSAY_PROBLEM_HEADER, file->path);
     name_damaged(&own, &p->problems, file->path);
     name_damaged(&experiment, &p->problems, parent);
-    if (lacks_id(&own))
+    if (lacks_id(&own) || !*own.run)
         return ASSAY_OK;
     if (own.deleted || experiment.deleted) {
         p->counts[METRICS_DELETED_RUNS]++;
@@ -344,6 +354,8 @@ static int take_small(reader *r, const char *path, bool tag)
     int status = read_text(r->log->store, "", path, &text);
     if (status == ASSAY_OK) {
         const char *value = text.size ? (const char *)text.data : "";
+        if (text.size > 0 && memchr(value, '\0', text.size))
+            name_zeros(r->log->problems, ASSAY_PROBLEM_FACTS, path);
         status = tag ? mlflow_tag(r->log, r->key, value, text.size) : mlflow_param(r->log, r->key, value, text.size);
     } else if (status != ASSAY_ENOMEM) {
         assay_problems_add(r->log->problems, ASSAY_PROBLEM_FACTS, -1, path, -1, "%s: cannot be read", path);

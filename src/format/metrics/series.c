@@ -67,14 +67,15 @@ int metrics_set_worker(metrics_log *log, const char *name)
 
 void metrics_name_hole(metrics_log *log, const char *path, uint64_t line, const char *text, size_t length)
 {
-    enum { SECTOR = 512 }; /* bytes: a disk loses no fewer, and terminals leave no more than a few */
+    /* Bytes: a disk loses no fewer of a longer text, and all of a short one; terminals leave no more than a few. */
+    enum { SECTOR = 512, ALONE = 16 };
     char place[32] = "";
     const char *end = text + length;
     for (const char *p = text; p && (p = memchr(p, '\0', (size_t)(end - p)));) {
         const char *begin = p;
         while (p < end && *p == '\0')
             p++;
-        if (p - begin < SECTOR)
+        if (p - begin < (line == 1 && (size_t)(p - begin) == length ? ALONE : SECTOR))
             continue;
         if (line > 0)
             snprintf(place, sizeof place, "line %" PRIu64 ": ", line);

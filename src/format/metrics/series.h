@@ -136,8 +136,8 @@ static inline void metrics_add(metrics_log *log, metrics_count what)
 }
 /* Counts a line or record that was not understood, and keeps the first. */
 void metrics_unknown(metrics_log *log, const char *line, size_t length);
-/* Names a hole in a text, if it has one: zero bytes in a row where a disk never got what was written. `line` 0: not
- * known. */
+/* Names a hole in a text, if it has one: zero bytes in a row, or nothing else in its first line, where a disk never got
+ * what was written. `line` 0: not known. */
 void metrics_name_hole(metrics_log *log, const char *path, uint64_t line, const char *text, size_t length);
 
 /* Puts a value. `mode` 0: as the tag says. 0, METRICS_ENOUGH, METRICS_AGAIN or ASSAY_ENOMEM. */
