@@ -187,6 +187,11 @@ def main():
         every = list(damaged_checkpoints.cases(Path(work), groups))
         if "seal_and_flip" in args.group:
             every += damaged_checkpoints.seal_and_flip(Path(work) / "seals", seal)
+            outside = shutil.copytree(Path(work) / "seals" / "hugging_face-sealed", Path(work) / "outside")
+            path = sorted(outside.rglob("assay-seal.json"))[-1]
+            path.write_text(path.read_text().replace('"file": "', '"file": "../'))
+            done = run([args.assay, "verify", outside])
+            checks.expect(done.code == 3 and "the seal is damaged: it is not as assay writes it" in " ".join(done.out.split()), "a seal that names a file outside: %s" % done)
         for case in every:
             done = run([args.assay, "verify", case.path, "--quiet", *case.options])
             first = done.out.split("\n", 1)[0]
