@@ -190,7 +190,7 @@ static void put_given_up(const assay_trial_outcome *trial, assay_buf *out)
         const bool whole = range->first <= begin && range->last != range->first;
         if (!whole && *range->bad && !rolled_back)
             rolled_back = range;
-        if (!whole)
+        if (!whole || (!*range->loss && !*range->bad)) /* figures alone may be numbered otherwise than losses */
             continue;
         attempts++;
         values += range->values;
