@@ -501,28 +501,6 @@ static bool ends_a_hang(assay_ending ending)
     return ending == ASSAY_ENDING_time_limit || ending == ASSAY_ENDING_cancelled;
 }
 
-/* Dumps say who hung, and no output says of anything before it. */
-static bool add_hang(why_scene *s)
-{
-    assay_why *why = s->why;
-    why_link *link = why_new_link(why);
-    bool made = link != NULL;
-    if (!made)
-        return false;
-    link->event = &why->hang_event;
-    link->count = 1;
-    for (size_t r = 0; r < why->hang_ranks.count && made; r++)
-        made = why_add_rank(link, why->hang_ranks.list[r]);
-    for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
-        made = why_add_node(link, why_node_of(&why->facts, link->rank.list[r]));
-    why_make_unique(link);
-    why->has_cause = true;
-    why->certainty = WHY_LIKELY;
-    return made &&
-           why_add_text(&why->reason, "dumps of flight recorders say who held up the others, and no output says "
-                                      "of anything before it");
-}
-
 /* No output says why, and Slurm does by the state of the job. */
 static bool add_state(why_scene *s)
 {
@@ -568,6 +546,40 @@ static bool add_state(why_scene *s)
     why->has_cause = true;
     why->certainty = WHY_LIKELY;
     return why_add_text(&why->reason, "it is the state of the job, and no output says more");
+}
+
+/* Does Slurm's state say of something that others wait for, and not of how a job that hangs is ended? */
+static bool is_before_a_hang(const why_facts *f)
+{
+    static const char *const states[] = {"OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED"};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strncmp(f->state, states[i], strlen(states[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Dumps say who hung, and no output says of anything before it. */
+static bool add_hang(why_scene *s)
+{
+    assay_why *why = s->why;
+    if (is_before_a_hang(&why->facts) && (!add_state(s) || why->has_cause))
+        return why->has_cause && why_add_text(&why->reason, "dumps of flight recorders say: %s", why->hang);
+    why_link *link = why_new_link(why);
+    bool made = link != NULL;
+    if (!made)
+        return false;
+    link->event = &why->hang_event;
+    link->count = 1;
+    for (size_t r = 0; r < why->hang_ranks.count && made; r++)
+        made = why_add_rank(link, why->hang_ranks.list[r]);
+    for (size_t r = 0; r < link->rank.count && made && r < 64; r++)
+        made = why_add_node(link, why_node_of(&why->facts, link->rank.list[r]));
+    why_make_unique(link);
+    why->has_cause = true;
+    why->certainty = WHY_LIKELY;
+    return made &&
+           why_add_text(&why->reason, "dumps of flight recorders say who held up the others, and no output says "
+                                      "of anything before it");
 }
 
 /* May it be a line of an exception's message, which says what happened? */

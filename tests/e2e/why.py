@@ -364,6 +364,12 @@ def sources(checks, assay, top):
                   and {"kind": "system metrics", "path": "profile"} in answer["used"]
                   and not any("not looked at" in text for text in answer["missing"]), "system metrics: %s" % done)
     checks.expect(answer["resume"] == {"checkpoint": "saved/checkpoint-20", "state": "sound"}, "checkpoints: %s" % done)
+    killed = top / "memory-before-a-hang"  # a rank that Slurm killed is what the others hung for
+    write(killed, {"slurm-7.out": every(100, 110), "sacct.txt": ["JobID|State|ExitCode|NodeList", "7|OUT_OF_ME+|0:125|n1"]})
+    shutil.copytree(directory / "dumps", killed / "dumps")
+    answer = json.loads(run([assay, "why", killed, "--json", "--quiet"]).out)
+    checks.expect(answer["cause"]["class"] == "host_memory" and answer["cause"]["certainty"] == "likely" and any(r.startswith("dumps of flight recorders say: ") for r in answer["reasons"]),
+                  "out of memory beside dumps: %s" % answer)
     history = [{key: 2.0 / s if s < 25 else math.nan, "step": s} for s in range(1, 31) for key in ("loss", "eval_loss")[:1 + (s % 5 == 0)]]
     write(directory, {"saved/checkpoint-30/trainer_state.json": [json.dumps({"global_step": 30, "log_history": history})]})
     done = run([assay, "why", directory, "--json", "--quiet"])
