@@ -390,9 +390,17 @@ static doc *make(const assay_why *why)
     }
     if (why->chain.count > 1) {
         doc_note(d);
-        doc_put(
-            d,
-            "Clocks of nodes may differ by seconds: what is less than 5 seconds apart on two nodes has no order here. \">=\" is the time of the line above that has one.");
+        if (why->clock.count > 0)
+            doc_put(d,
+                    "Clocks of nodes may differ by seconds: what is less than %g second apart on two nodes whose "
+                    "clocks were compared, or %g seconds on two others, has no order here.",
+                    (double)WHY_ALIGNED, (double)WHY_CLOCKS);
+        else
+            doc_put(d,
+                    "Clocks of nodes may differ by seconds: what is less than %g seconds apart on two nodes has no "
+                    "order here.",
+                    (double)WHY_CLOCKS);
+        doc_put(d, " \">=\" is the time of the line above that has one.");
     }
     return d;
 }
