@@ -207,7 +207,8 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
     if (mlflow_is_db(file->path))
         return mlflow_db_proven(store, file, err);
     const int status = read_meta(store, file->path, &m, err);
-    return status == 1 ? *m.run != '\0' || lacks_id(&m) || m.hole : status;
+    const bool lost = m.hole && strcmp(metrics_base(file->path), META) == 0; /* of others zero bytes say nothing */
+    return status == 1 ? *m.run != '\0' || lacks_id(&m) || lost : status;
 }
 
 /* A small text file below a run's directory. */

@@ -36,7 +36,7 @@ static void test_whole_job(void)
     CU_ASSERT_STRING_EQUAL(job.trials[0].path, "runs/a/");
     CU_ASSERT_STRING_EQUAL(job.trials[0].name, "a");
     CU_ASSERT_STRING_EQUAL(job.trials[1].name, "second");
-    CU_ASSERT_STRING_EQUAL(job.trials[2].name, "a-2");
+    CU_ASSERT_STRING_EQUAL(job.trials[2].name, "other/a");
     CU_ASSERT_STRING_EQUAL(job.rules[0]->name, "SampleRule");
     CU_ASSERT_STRING_EQUAL(job.rules[1]->name, "mine");
     CU_ASSERT_STRING_EQUAL(job.rules[2]->name, "SampleRule-2");
