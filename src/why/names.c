@@ -1,4 +1,5 @@
 /* names.c - who wrote an output, where only names of several files together tell it, or those of nodes. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +13,8 @@ typedef struct numbered { /* an output of a series: "worker0.err", "worker1.err"
     const char *name;             /* behind the directory */
     size_t directory, head, tail; /* bytes of the path up to the name, up to the number, and from behind it */
     int64_t number;
-    bool ranks; /* some line names its rank itself */
+    bool ranks;     /* some line names its rank itself */
+    double written; /* when the last line was; NAN: it does not say the date */
 } numbered;
 
 typedef ASSAY_VEC(numbered) series;
@@ -68,7 +70,8 @@ static bool read_number(why_place *place, numbered *out)
                       .directory = directory,
                       .head = directory + digits,
                       .tail = directory + stem,
-                      .number = strtoll(name + digits, NULL, 10)};
+                      .number = strtoll(name + digits, NULL, 10),
+                      .written = NAN};
     return true;
 }
 
@@ -96,6 +99,16 @@ static bool is_same_directory(const numbered *a, const numbered *b)
     return a->directory == b->directory && memcmp(a->place->path, b->place->path, a->directory) == 0;
 }
 
+/* Does each end well after the one before? So do attempts: ranks of one launch end together, or in any order. */
+static bool are_attempts(const numbered *list, size_t count)
+{
+    enum { APART = 60 }; /* seconds */
+    bool are = count > 1;
+    for (size_t i = 1; i < count && are; i++)
+        are = list[i].written > list[i - 1].written + APART; /* false of a date that is not known */
+    return are;
+}
+
 /* Files of one directory that are numbered from 0 on are those of ranks; of the same in several directories, of local ones. */
 static void take_series(numbered *list, size_t count)
 {
@@ -106,7 +119,8 @@ static void take_series(numbered *list, size_t count)
         bool whole = true;
         for (end = i; end < count && is_same_directory(&list[i], &list[end]); end++)
             whole = whole && list[end].number == (int64_t)(end - i) && !list[end].ranks;
-        for (size_t k = i; k < end && whole && end - i > 1; k++)
+        whole = whole && end - i > 1 && !are_attempts(&list[i], end - i);
+        for (size_t k = i; k < end && whole; k++)
             *(several ? &list[k].place->local_rank : &list[k].place->rank) = list[k].number;
     }
 }
@@ -141,8 +155,12 @@ bool why_name_writers(assay_why *why)
         take_node(&why->facts, place);
         if (place->rank >= 0 || place->local_rank >= 0 || !read_number(place, &one))
             continue;
-        for (size_t r = 0; r < file->rank.count; r++)
-            one.ranks = one.ranks || file->rank.list[r].rank >= 0;
+        for (size_t r = 0; r < file->rank.count; r++) {
+            const assay_log_rank *row = &file->rank.list[r];
+            one.ranks = one.ranks || row->rank >= 0;
+            if (row->timed == ASSAY_LOG_DATED && !(row->last_time <= one.written))
+                one.written = row->last_time;
+        }
         numbered *added = ASSAY_VEC_ADD(&list);
         made = added != NULL;
         if (made)

@@ -398,6 +398,7 @@ def names(checks, assay, top):
         "workers": ({"worker%d.err" % r: dead if r == 2 else alive for r in range(4)}, [2], []),
         "processes": ({"out/process_%d.log" % r: dead if r == 2 else alive for r in range(4)}, [2], []),
         "absent": ({"log_%d.txt" % r: alive[:10 if r == 3 else None] for r in range(4)}, [3], []),
+        "attempts": ({"log_0.txt": alive[:-len(waits)], "log_1.txt": [line[3:] for line in steps(0, 100, 110, 600)] + traceback("", OOM)}, [], []),
         "not from 0 on": ({"worker%d.err" % r: dead if r == 2 else alive for r in range(1, 4)}, [], []),
         "parts": ({"part%d.log" % r: dead if r == 2 else alive for r in range(4)}, [], []),
         "nodes": ({"log_%d.txt" % n: every(100, 110) + (traceback("[rank%d]: " % (2 * n), OOM) if n else []) for n in range(2)}, [2], []),
