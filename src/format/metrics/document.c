@@ -27,6 +27,8 @@ typedef struct document {
     uint64_t losses;
     char tag[METRICS_TAG_MOST + 1];
     int status;
+    metrics_line_take *row; /* takes an element of a list */
+    void *context;
 } document;
 
 bool metrics_may_be_document(assay_store *store, const char *path)
@@ -146,74 +148,73 @@ static void take_value(document *d, const char *text, size_t size, size_t length
     assay_pull_release(&pull);
 }
 
-/* Goes over the members of the object at the top: to find the steps, or to put all. */
-static int take_members(document *d, const char *path, bool steps, assay_error *err)
+/* Takes the values of the object or list at the top, one after the other; `take` returns a status, and stops with one that
+ * is not 0. ASSAY_OK also where another kind of value stands there. */
+static int each_item(document *d, const char *path, char bracket,
+                     int (*take)(document *d, const char *key, const char *text, size_t size), assay_error *err)
 {
-    static const char *const names[] = {"step", "steps", "global_step", "iter", "iteration", "epoch", "epochs"};
     assay_json_items items = {0};
     const char *text = NULL;
     size_t size = 0;
-    int status = assay_json_items_open(d->log->store, path, &items, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = assay_json_items_enter(&items, '{', err);
-    while (status == 1 && (status = assay_json_items_next(&items, err)) == 1) {
-        const char *key = (const char *)items.key.data;
-        const size_t length = strlen(key);
-        const bool is_steps = metrics_is_among(names, sizeof names / sizeof *names, key, length);
+    ASSAY_TRY(assay_json_items_open(d->log->store, path, &items, err));
+    int status = assay_json_items_enter(&items, bracket, err), taken = ASSAY_OK;
+    while (status == 1 && taken == ASSAY_OK && (status = assay_json_items_next(&items, err)) == 1) {
         status = assay_json_items_take(&items, &text, &size, err);
         if (status != ASSAY_OK)
             break;
         status = 1;
-        if (steps && is_steps && size > 0 && *text == '[' && d->steps.count == 0) {
-            assay_pull_start(&d->pull, text, size);
-            if (!take_list(d, &d->pull, &d->steps))
-                d->steps.count = 0;
-        } else if (!steps && length <= METRICS_TAG_MOST && !(is_steps && d->steps.count > 0)) {
-            memcpy(d->tag, key, length);
-            take_value(d, text, size, length, 0);
-        }
-        if (d->status != ASSAY_OK)
-            status = d->status;
+        taken = take(d, (const char *)items.key.data, text, size);
     }
     assay_json_items_close(&items);
-    return status;
+    return taken != ASSAY_OK ? taken : status < 0 ? status : ASSAY_OK;
 }
 
-/* Hands out the elements of the list at the top. */
-static int take_rows(document *d, const char *path, metrics_line_take *row, void *context, assay_error *err)
+static bool is_of_steps(const char *key)
 {
-    assay_json_items items = {0};
-    const char *text = NULL;
-    size_t size = 0;
-    int status = assay_json_items_open(d->log->store, path, &items, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = assay_json_items_enter(&items, '[', err);
-    while (status == 1 && (status = assay_json_items_next(&items, err)) == 1) {
-        status = assay_json_items_take(&items, &text, &size, err);
-        if (status != ASSAY_OK)
-            break;
-        const int taken = row(context, text, size);
-        metrics_add(d->log, METRICS_ROWS);
-        if (taken == 1)
-            metrics_unknown(d->log, text, size);
-        status = taken < 0 || taken > 1 ? taken : 1;
+    static const char *const names[] = {"step", "steps", "global_step", "iter", "iteration", "epoch", "epochs"};
+    return metrics_is_among(names, sizeof names / sizeof *names, key, strlen(key));
+}
+
+/* The first list of steps. */
+static int find_steps(document *d, const char *key, const char *text, size_t size)
+{
+    if (d->steps.count == 0 && is_of_steps(key) && size > 0 && *text == '[') {
+        assay_pull_start(&d->pull, text, size);
+        if (!take_list(d, &d->pull, &d->steps))
+            d->steps.count = 0;
     }
-    assay_json_items_close(&items);
-    return status;
+    return d->status;
+}
+
+static int take_member(document *d, const char *key, const char *text, size_t size)
+{
+    const size_t length = strlen(key);
+    if (length <= METRICS_TAG_MOST && !(is_of_steps(key) && d->steps.count > 0)) {
+        memcpy(d->tag, key, length);
+        take_value(d, text, size, length, 0);
+    }
+    return d->status;
+}
+
+/* An element of the list at the top. */
+static int take_row(document *d, const char *key, const char *text, size_t size)
+{
+    (void)key;
+    const int taken = d->row(d->context, text, size);
+    metrics_add(d->log, METRICS_ROWS);
+    if (taken == 1)
+        metrics_unknown(d->log, text, size);
+    return taken == 1 ? ASSAY_OK : taken;
 }
 
 int metrics_document_read(metrics_log *log, const char *path, metrics_line_take *row, void *context, uint64_t *losses,
                           assay_error *err)
 {
-    document d = {.log = log};
+    document d = {.log = log, .row = row, .context = context};
     assay_error why = {{0}};
-    int status = take_rows(&d, path, row, context, &why);
-    if (status == ASSAY_OK)
-        status = take_members(&d, path, true, &why);
-    if (status == ASSAY_OK)
-        status = take_members(&d, path, false, &why);
+    int status = each_item(&d, path, '[', take_row, &why);
+    ASSAY_THEN(status, each_item(&d, path, '{', find_steps, &why));
+    ASSAY_THEN(status, each_item(&d, path, '{', take_member, &why));
     *losses = d.losses;
     assay_pull_release(&d.pull);
     free(d.steps.list);
