@@ -195,11 +195,20 @@ int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x
 
 /* The records of the laws of computation, of what no convolution makes: what is in them, and what of a training becomes one, is
  * in assay_recording/laws.py. All return -1 where there is no such record.
- *
- * assay_hook_sketch() of many tensors, each of one column: tensor i, unless it is NULL, in first[i + 1] - first[i] groups, at most 256,
- * a power of two or as many as there are elements. Number k of it, of the four that assay_hook_sketch() has, is at out + k stride + first[i]. */
-int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void *const *x, const void *const *y,
-                          const uint64_t *elements, const uint64_t *first, size_t stride, double *out);
+ */
+
+/* Many tensors, each taken as one column. */
+typedef struct assay_hook_columns {
+    size_t count;
+    const int *dtypes;
+    const void *const *x, *const *y; /* y: of ASSAY_SKETCH_ADAM, else NULL; a tensor that is NULL is left out */
+    const uint64_t *elements;
+    const uint64_t
+        *first; /* tensor i has cells first[i] to first[i + 1]: at most 256, a power of two or as many as elements */
+} assay_hook_columns;
+
+/* assay_hook_sketch() of each. Of the four numbers that it has, number k of a cell is at out + k stride + the cell. */
+int assay_hook_sketch_all(int form, const assay_hook_columns *of, size_t stride, double *out);
 /* Saves float32 tensors of one axis, whose values follow each other. */
 int assay_hook_save_floats(assay_hook *hook, size_t count, const char *const *names, const uint64_t *sizes,
                            const float *values);

@@ -121,21 +121,21 @@ static bool read_vector(assay_hook_operand x, double other, uint64_t n, double *
     return !x.values || assay_dtype_size(x.dtype) > 0;
 }
 
-int assay_hook_sketch_all(int form, size_t count, const int *dtypes, const void *const *x, const void *const *y,
-                          const uint64_t *elements, const uint64_t *first, size_t stride, double *out)
+int assay_hook_sketch_all(int form, const assay_hook_columns *of, size_t stride, double *out)
 {
     double own[4 * MOST_OF_A_COLUMN];
     int status = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t groups = first[i + 1] - first[i];
-        if (!x[i])
+    for (size_t i = 0; i < of->count; i++) {
+        const uint64_t groups = of->first[i + 1] - of->first[i];
+        if (!of->x[i])
             continue;
         if (groups == 0 || groups > MOST_OF_A_COLUMN ||
-            assay_hook_sketch(form, dtypes[i], x[i], y ? y[i] : NULL, elements[i], 1, (int)groups, own) != (int)groups)
+            assay_hook_sketch(form, of->dtypes[i], of->x[i], of->y ? of->y[i] : NULL, of->elements[i], 1, (int)groups,
+                              own) != (int)groups)
             status = -1;
         else
             for (size_t kind = 0; kind < (form == ASSAY_SKETCH_ADAM ? 4 : 2); kind++)
-                memcpy(out + kind * stride + first[i], own + kind * groups, groups * sizeof *out);
+                memcpy(out + kind * stride + of->first[i], own + kind * groups, groups * sizeof *out);
     }
     return status;
 }

@@ -48,7 +48,7 @@ _INT, _COUNT, _PLACE, _REAL = ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ct
 SIGNATURES = {
     "sketch": [_INT, _INT, _PLACE, _PLACE, _COUNT, _COUNT, _INT, _PLACE], "sketch_columns": [_INT, _PLACE, _COUNT, _COUNT, _INT, _PLACE],
     "sketch_normalised": [_INT, _PLACE, _COUNT, _COUNT, _INT, _REAL, _PLACE],
-    "sketch_all": [_INT, ctypes.c_size_t] + [_PLACE] * 5 + [ctypes.c_size_t, _PLACE], "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
+    "sketch_all": [_INT, _PLACE, ctypes.c_size_t, _PLACE], "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
     "function": [_INT, _PLACE, _INT, _PLACE, _COUNT, _PLACE], "law_products": [_PLACE, _PLACE, _COUNT, _INT, _INT, _PLACE],
     **{"law_" + law: [_PLACE, ctypes.c_char_p, _PLACE] for law in ("linear", "gradient", "norm")},
 }
@@ -63,6 +63,11 @@ class Law(ctypes.Structure):
     """assay_hook_law."""
     _fields_ = [(name, Operand) for name in ("x", "y", "weight", "bias")] + [(name, _COUNT) for name in ("rows", "inputs", "outputs")] + [
         ("groups", _INT), ("tiles", _INT), ("sums", _PLACE), ("e", _REAL), ("product_dtype", _INT)]
+
+
+class Columns(ctypes.Structure):
+    """assay_hook_columns."""
+    _fields_ = [("count", ctypes.c_size_t)] + [(name, _PLACE) for name in ("dtypes", "x", "y", "elements", "first")]
 
 
 def host(tensor):
@@ -606,6 +611,8 @@ class Parameters:
         self.has = numpy.zeros((self.ROWS, len(elements)), bool)
         self.one = types.SimpleNamespace(type=(_INT * 1)(), place=(ctypes.c_void_p * 1)(), counts=self.counts.ctypes.data, first=self.first.ctypes.data,
                                          local=self.kept[self.LOCAL].ctypes.data)
+        self.one.columns = Columns(1, ctypes.addressof(self.one.type), ctypes.addressof(self.one.place))
+        self.one.to_columns = ctypes.byref(self.one.columns)
 
     def sum_up(self, row, tensors, form=PLAIN, others=None, number=0):
         """Sums of the tensors from that number on, of those that are not None."""
@@ -615,8 +622,9 @@ class Parameters:
         found = [code is not None for code in codes]
         pointers = [numpy.array([t.data_ptr() if t is not None and f else 0 for t, f in zip(p, found)], numpy.uintp) for p in places]
         types = numpy.array([code or 0 for code in codes], numpy.int32)
-        laws.library.assay_hook_sketch_all(form, count, types.ctypes.data, pointers[0].ctypes.data, pointers[1].ctypes.data if others else None,
-                                           self.counts[number:].ctypes.data, self.first[number:].ctypes.data, self.kept.shape[2], self.kept[row].ctypes.data)
+        columns = Columns(count, types.ctypes.data, pointers[0].ctypes.data, pointers[1].ctypes.data if others else None,
+                          self.counts[number:].ctypes.data, self.first[number:].ctypes.data)
+        laws.library.assay_hook_sketch_all(form, ctypes.byref(columns), self.kept.shape[2], self.kept[row].ctypes.data)
         self.has[row, number:number + count] = found
 
     def fits(self, number, tensor):
@@ -631,8 +639,8 @@ class Parameters:
         if code is None:
             return False
         self.one.type[0], self.one.place[0] = code, where.data_ptr()
-        self.laws.library.assay_hook_sketch_all(PLAIN, 1, self.one.type, self.one.place, None, self.one.counts + 8 * number, self.one.first + 8 * number,
-                                                self.kept.shape[2], self.one.local)
+        self.one.columns.elements, self.one.columns.first = self.one.counts + 8 * number, self.one.first + 8 * number
+        self.laws.library.assay_hook_sketch_all(PLAIN, self.one.to_columns, self.kept.shape[2], self.one.local)
         self.has[self.LOCAL, number] = True
         return True
 
