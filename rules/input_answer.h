@@ -24,7 +24,12 @@
     0.3 /* of the deviation of targets: the most that their mean moves; of the variance: that it grows */
 #define STANDS_FALL 0.9 /* the level of training in its last quarter, of that in its first */
 
-enum { ANSWER_STEPS = 20, ANSWER_SPAN = 100, STANDS_LEAST = 3 };
+enum {
+    ANSWER_STEPS = 20,
+    ANSWER_SPAN = 100,
+    STANDS_LEAST = 3,
+    STANDS_MOST = 1024 /* losses of one evaluation: with each period all are gone through */
+};
 
 /* The entropy of the TRAIN labels of a tensor, all workers together; NaN: they are no classes. */
 static inline double entropy_of(const walk *w, uint32_t tensor)
@@ -197,9 +202,9 @@ static inline int test_stands(const walk *w, uint64_t from, uint64_t to)
         evaluated = eval;
     }
     uint64_t period = 1;
-    while (period * STANDS_LEAST <= n && !repeats(w->room, n, period))
+    while (period <= STANDS_MOST && period * STANDS_LEAST <= n && !repeats(w->room, n, period))
         period++;
-    if (period * STANDS_LEAST > n || phases < STANDS_LEAST || train < 2 * PART)
+    if (period > STANDS_MOST || period * STANDS_LEAST > n || phases < STANDS_LEAST || train < 2 * PART)
         return ASSAY_OK;
     const double value = w->room[0];
     double sum[2] = {0};
