@@ -7,9 +7,9 @@
 #include "trial/options.h"
 
 typedef struct assay_job_trial {
-    char *path;                   /* as given; relative paths are relative to the working directory */
-    char *name;                   /* unique in the job; by default the last part of the path, without ".h5" */
-    bool named;                   /* the name was given */
+    char *path; /* as given; relative paths are relative to the working directory */
+    char *name; /* unique in the job; by default the last part of the path, without ".h5", or the last two */
+    bool named; /* the name was given */
     assay_trial_options *options; /* how it is to be read; NULL: as usual; owned */
     char *plain;                  /* where it lies, in the one spelling in which places are compared; owned */
 } assay_job_trial;

@@ -156,7 +156,8 @@ const assay_setting job_trial_settings[] = {
     {.name = "name",
      .kind = ASSAY_SETTING_TEXT,
      .at = offsetof(job_trial_entry, name),
-     .help = "what reports call the trial; the last part of the path otherwise"},
+     .help = "what reports call the trial; otherwise the last part of the path, or the last two where another "
+             "trial has that name"},
     {.name = "steps",
      .kind = ASSAY_SETTING_ITEM,
      .at = offsetof(job_trial_entry, steps),
