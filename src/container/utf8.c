@@ -136,10 +136,12 @@ int assay_utf8_read(assay_utf8 *t, void *to, size_t room, size_t *got, assay_err
     uint32_t c = 0;
     *got = 0;
     if (t->order == AS_IT_IS && t->head_at < t->head_size) {
-        *got = t->head_size - t->head_at < room ? t->head_size - t->head_at : room;
-        memcpy(to, t->head + t->head_at, *got);
-        t->head_at += *got;
-        return ASSAY_OK;
+        const size_t head = t->head_size - t->head_at < room ? t->head_size - t->head_at : room;
+        memcpy(out, t->head + t->head_at, head);
+        t->head_at += head;
+        const int status = t->failed ? ASSAY_OK : assay_unpacked_read(t->bytes, out + head, room - head, got, err);
+        *got += head;
+        return status;
     }
     if (t->order == AS_IT_IS && !t->failed)
         return assay_unpacked_read(t->bytes, to, room, got, err);
@@ -150,6 +152,14 @@ int assay_utf8_read(assay_utf8 *t, void *to, size_t room, size_t *got, assay_err
         *got += put(c, out + *got);
     }
     return *got == 0 && t->failed ? assay_fail(err, t->failed, "%s", t->why.text) : ASSAY_OK;
+}
+
+bool assay_utf8_seek(assay_utf8 *t, uint64_t offset)
+{
+    if (t->order != AS_IT_IS || !assay_unpacked_seek(t->bytes, offset))
+        return false;
+    t->head_at = t->head_size;
+    return true;
 }
 
 const assay_unpacked *assay_utf8_bytes(const assay_utf8 *t)

@@ -17,5 +17,9 @@ void assay_utf8_close(assay_utf8 *text); /* NULL is ignored */
 enum { ASSAY_UTF8_ROOM = 64 };
 int assay_utf8_read(assay_utf8 *text, void *to, size_t room, size_t *got, assay_error *err);
 
+/* Goes on at that byte of the file, at whose beginning a mark of UTF-8 is handed out then. False where the text is in UTF-16, or
+ * packed: nothing is changed. */
+bool assay_utf8_seek(assay_utf8 *text, uint64_t offset);
+
 /* What is below: how many bytes were read, and whether all were. */
 const assay_unpacked *assay_utf8_bytes(const assay_utf8 *text);

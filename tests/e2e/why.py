@@ -237,6 +237,32 @@ def secrets(checks, assay, top):
     checks.expect(done.code == 1 and "last lines" in done.out and not any(s in done.out for s in SECRETS), "last lines: %s" % done)
 
 
+def wide(checks, assay, top):
+    """Outputs in UTF-16, as a shell of Windows writes what is redirected, read as the same in UTF-8: packed, at any number of ranks, and
+    with their last lines where nothing is known of the end."""
+    texts = {"known": "\n".join(steps(0, 1, 50) + ["\u00e9\U0001f600" * 1200000] + steps(0, 51, 90) + traceback("0: ", OOM)),
+             "unknown": "\n".join(steps(0, 1, 50) + ["0: caf\u00e9 closes"] + root_cause(0, "n1", 1, 9))}
+    for name, text in texts.items():
+        said = {}
+        for form, data in {"utf-8": text.encode(), "utf-16-le": ("\ufeff" + text).encode("utf-16-le"), "utf-16-be": ("\ufeff" + text).encode("utf-16-be"),
+                           "gz": gzip.compress(("\ufeff" + text).encode("utf-16-le"))}.items():
+            place = top / ("wide-%s-%s" % (name, form))
+            place.mkdir()
+            (place / ("train.log.gz" if form == "gz" else "train.log")).write_bytes(data)
+            for ranks in (1, 3) if form != "utf-8" else (1,):
+                done = mpirun(ranks, [assay, "why", place, "--json", "--quiet"])
+                checks.expect(done.code == 1, "%s of %s: %s" % (form, name, done))
+                said[form, ranks] = done.out.replace("train.log.gz", "train.log")
+        checks.expect(len(set(said.values())) == 1, "UTF-16 reads as UTF-8: %s" % {key: value[:600] for key, value in said.items()})
+        cause = json.loads(said["utf-8", 1])
+        checks.expect("caf\u00e9 closes" in said["utf-8", 1] if name == "unknown" else cause["cause"]["class"] == "gpu_memory", "%s: %s" % (name, said["utf-8", 1]))
+    half = top / "wide-half"
+    half.mkdir()
+    (half / "train.log").write_bytes(("\ufeff" + "\n".join(steps(0, 1, 50) + traceback("0: ", OOM))).encode("utf-16-le") + b"\n")
+    done = run([assay, "why", half, "--json", "--quiet"])
+    checks.expect(done.code == 1 and json.loads(done.out)["cause"]["class"] == "gpu_memory", "half a character at the end: %s" % done)
+
+
 def forms(checks, assay, top):
     """gzip, a line of megabytes, NUL bytes and a file that is cut read as what they are."""
     directory = top / "odd"
@@ -250,11 +276,7 @@ def forms(checks, assay, top):
     (directory / "train.log.gz").write_bytes(packed[:len(packed) // 2])
     done = run([assay, "why", directory, "--json", "--quiet"])
     checks.expect(done.code == 3 and json.loads(done.out)["problems"], "cut: %s" % done)
-    for order in ("utf-16-le", "utf-16-be"):  # as a shell of Windows writes what is redirected
-        (top / order).mkdir()
-        (top / order / "train.log").write_bytes(("\ufeff" + "\n".join(steps(0, 1, 50) + traceback("0: ", OOM))).encode(order))
-        done = run([assay, "why", top / order, "--json", "--quiet"])
-        checks.expect(done.code == 3 and "train.log: it is text in UTF-16, which is not read" in str(json.loads(done.out)["problems"]), "%s: %s" % (order, done))
+    wide(checks, assay, top)
     for name, content in {"zeros": bytes(3000), "a few zeros": bytes(40), "zeros behind": b"step 7 loss 2\n" * 50 + bytes(300000), "zeros between": b"step 7 loss 2\n" + bytes(70000) + b"step 8 loss 2\n"}.items():
         (top / name).mkdir()
         (top / name / "train.log").write_bytes(content)

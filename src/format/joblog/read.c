@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/literals.h"
 #include "base/path.h"
-#include "container/unpacked.h"
+#include "container/utf8.h"
 #include "format/joblog/joblog.h"
 
 enum {
@@ -430,6 +430,12 @@ static int go_through(joblog_reader *r, size_t to)
 
 /* ---- the whole file ---- */
 
+/* UTF-16 is read by characters, which need some room. */
+static bool is_full(const joblog_reader *r)
+{
+    return ROOM - r->have < ASSAY_UTF8_ROOM;
+}
+
 /* Forgets what is too far back, so that there is room. Not more of the room is used than has to be: to touch memory for the
  * first time costs more than to read a file. */
 static void shift(joblog_reader *r)
@@ -437,7 +443,7 @@ static void shift(joblog_reader *r)
     const size_t tail = joblog_tail_of(r), most = r->plain && tail > TAIL_KEPT ? (size_t)JOBLOG_LOOK_BACK : ROOM / 4,
                  keep = tail < most ? tail : most, /* of many ranks it is read again, see read_tail() */
         gone = r->at > keep ? r->at - keep : 0;
-    if (r->have < 2 * keep + READ || (gone < keep && r->have < ROOM))
+    if (r->have < 2 * keep + READ || (gone < keep && !is_full(r)))
         return;
     memmove(r->bytes, r->bytes + gone, r->have - gone);
     r->base += gone;
@@ -451,7 +457,7 @@ static size_t whole_to(const joblog_reader *r, bool ended)
 {
     const char *feed = r->have > r->at ? memrchr(r->bytes + r->at, '\n', r->have - r->at) : NULL;
     const size_t whole = feed ? (size_t)(feed - r->bytes) + 1 : r->at;
-    const bool full = r->have == ROOM && r->have - whole > WHOLE_LINE;
+    const bool full = is_full(r) && r->have - whole > WHOLE_LINE;
     return ended ? r->have : full ? r->have - JOBLOG_LINE_MOST / 4 : whole;
 }
 
@@ -470,21 +476,8 @@ static void look_ahead(joblog_reader *r)
     r->per_node = said ? said : most;
 }
 
-/* Names a file that a shell of Windows wrote: no wording is found in two bytes a letter. */
-static int name_encoding(joblog_reader *r, const char *path)
-{
-    const bool wide = r->have >= 2 && (memcmp(r->bytes, "\xff\xfe", 2) == 0 || memcmp(r->bytes, "\xfe\xff", 2) == 0);
-    char text[ASSAY_PATH_MOST + 128];
-    if (!wide)
-        return ASSAY_OK;
-    snprintf(text, sizeof text,
-             "%s: it is text in UTF-16, which is not read: iconv -f UTF-16 -t UTF-8 makes it readable", path);
-    r->out->problem = assay_copy_text(text);
-    return r->out->problem ? ASSAY_OK : ASSAY_ENOMEM;
-}
-
 /* Reads on, and goes through, what lies before byte `end` of the file. */
-static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, assay_error *err)
+static int read_before(joblog_reader *r, assay_utf8 *file, uint64_t end, assay_error *err)
 {
     bool ended = false;
     int status = ASSAY_OK;
@@ -493,7 +486,7 @@ static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, ass
         shift(r);
         const uint64_t left = end - (r->base + r->have);
         const size_t room = ROOM - r->have < READ ? ROOM - r->have : READ;
-        status = assay_unpacked_read(file, r->bytes + r->have, left < room ? (size_t)left : room, &got, err);
+        status = assay_utf8_read(file, r->bytes + r->have, left < room ? (size_t)left : room, &got, err);
         if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
             r->out->cut = true;
             free(r->out->problem);
@@ -512,18 +505,18 @@ static int read_before(joblog_reader *r, assay_unpacked *file, uint64_t end, ass
 }
 
 /* Reads so many bytes at most into the reader's, from that one of the file on. */
-static int read_at(joblog_reader *r, assay_unpacked *file, uint64_t at, size_t most, assay_error *err)
+static int read_at(joblog_reader *r, assay_utf8 *file, uint64_t at, size_t most, assay_error *err)
 {
     size_t got = 1;
     int status = ASSAY_OK;
-    (void)assay_unpacked_seek(file, at);
+    (void)assay_utf8_seek(file, at);
     for (r->have = 0; r->have < most && got > 0 && status == ASSAY_OK; r->have += got)
-        status = assay_unpacked_read(file, r->bytes + r->have, most - r->have, &got, err);
+        status = assay_utf8_read(file, r->bytes + r->have, most - r->have, &got, err);
     return status;
 }
 
 /* Where the piece begins that the byte would begin: behind the end of a line, or in one that has none for long. */
-static int find_cut(joblog_reader *r, assay_unpacked *file, uint64_t *at, assay_error *err)
+static int find_cut(joblog_reader *r, assay_utf8 *file, uint64_t *at, assay_error *err)
 {
     if (*at == 0 || *at == UINT64_MAX)
         return ASSAY_OK;
@@ -553,7 +546,7 @@ static int begin_piece(joblog_reader *r)
 
 /* Reads the end of a file anew where less of it is in memory than says what its ranks did in the end: most of them came up
  * late. */
-static int read_tail(joblog_reader *r, assay_unpacked *file, assay_error *err)
+static int read_tail(joblog_reader *r, assay_utf8 *file, assay_error *err)
 {
     const size_t tail = joblog_tail_of(r), most = tail < ROOM ? tail + 1 : ROOM; /* and what stands before it */
     const uint64_t total = r->base + r->have;
@@ -563,10 +556,9 @@ static int read_tail(joblog_reader *r, assay_unpacked *file, assay_error *err)
     return read_at(r, file, r->base, (size_t)(total - r->base), err);
 }
 
-static int read_part(joblog_reader *r, assay_unpacked *file, const char *path, const assay_log_part *part,
-                     assay_error *err)
+static int read_part(joblog_reader *r, assay_utf8 *file, const char *path, const assay_log_part *part, assay_error *err)
 {
-    const bool plain = r->plain = assay_unpacked_seek(file, 0);
+    const bool plain = r->plain = assay_utf8_seek(file, 0);
     uint64_t from = plain ? part->number * part->bytes : 0, lead = from > LEAD ? from - LEAD : 0,
              end = plain && part->number + 1 < part->pieces ? (part->number + 1) * part->bytes : UINT64_MAX;
     int status = ASSAY_OK;
@@ -579,11 +571,9 @@ static int read_part(joblog_reader *r, assay_unpacked *file, const char *path, c
     }
     ASSAY_THEN(status, read_at(r, file, 0, TRACK_LOOK, err));
     look_ahead(r);
-    if (status == ASSAY_OK && part->number == 0)
-        status = name_encoding(r, path);
     r->base = lead;
     if (plain && (from > 0 || end < TRACK_LOOK)) {
-        (void)assay_unpacked_seek(file, lead);
+        (void)assay_utf8_seek(file, lead);
         r->have = 0;
     }
     r->out->bytes = r->have;
@@ -626,12 +616,12 @@ static size_t memos_for(assay_store *store, const char *path)
 int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
                        const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err)
 {
-    assay_unpacked *file = NULL;
+    assay_utf8 *file = NULL;
     assay_error why = {""};
     *out = (assay_log_file){.file = number, .piece = part->number};
     joblog_reader r = {
         .log = log, .out = out, .events_most = events, .line = 1, .listed = INFINITY, .chained_rank = INT64_MIN};
-    int status = assay_unpacked_open(store, path, &file, &why);
+    int status = assay_utf8_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;
         out->problem = assay_copy_text(why.text);
@@ -657,7 +647,7 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
         status = out->problem ? ASSAY_OK : ASSAY_ENOMEM;
     }
     joblog_file_fit(out);
-    assay_unpacked_close(file);
+    assay_utf8_close(file);
     free(r.bytes);
     free(r.clean);
     free(r.block.list);
@@ -675,17 +665,17 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
 /* ---- the last lines of a rank ---- */
 
 /* Reads until the line at byte `at` of the file is the last one in memory. */
-static int read_to(joblog_reader *r, assay_unpacked *file, uint64_t at, assay_error *err)
+static int read_to(joblog_reader *r, assay_utf8 *file, uint64_t at, assay_error *err)
 {
     size_t got = 1;
     while (got > 0) {
         const char *feed = NULL;
-        if (r->have == ROOM) {
+        if (is_full(r)) {
             memmove(r->bytes, r->bytes + ROOM / 2, ROOM - ROOM / 2);
             r->have -= ROOM / 2;
             r->base += ROOM / 2;
         }
-        const int status = assay_unpacked_read(file, r->bytes + r->have, ROOM - r->have, &got, err);
+        const int status = assay_utf8_read(file, r->bytes + r->have, ROOM - r->have, &got, err);
         if (status != ASSAY_OK) /* what is damaged has an end, too */
             return status == ASSAY_EFORMAT || status == ASSAY_EIO ? ASSAY_OK : status;
         r->have += got;
@@ -729,25 +719,25 @@ static void put_tail(const joblog_reader *r, const joblog_masks *masks, int64_t 
 
 int assay_job_log_tail(assay_store *store, const char *path, const assay_log_rank *row, char **out, assay_error *err)
 {
-    assay_unpacked *file = NULL;
+    assay_utf8 *file = NULL;
     joblog_masks *masks = NULL;
     assay_buf text;
     joblog_reader r = {.bytes = assay_alloc(ROOM)};
     *out = NULL;
     assay_buf_init(&text, 1 << 20);
     int status = r.bytes ? joblog_masks_new(&masks, err) : ASSAY_ENOMEM;
-    ASSAY_THEN(status, assay_unpacked_open(store, path, &file, err));
-    if (status == ASSAY_OK && row->last_at > ROOM && assay_unpacked_seek(file, 0)) { /* the rest lies too far before */
+    ASSAY_THEN(status, assay_utf8_open(store, path, &file, err));
+    if (status == ASSAY_OK && row->last_at > ROOM && assay_utf8_seek(file, 0)) { /* the rest lies too far before */
         status = read_at(&r, file, 0, TRACK_LOOK, err);
         look_ahead(&r);
         r.have = 0;
         r.base = row->last_at - ROOM / 2;
-        (void)assay_unpacked_seek(file, r.base);
+        (void)assay_utf8_seek(file, r.base);
     }
     ASSAY_THEN(status, read_to(&r, file, row->last_at, err));
     if (status == ASSAY_OK)
         put_tail(&r, masks, row->rank, &text);
-    assay_unpacked_close(file);
+    assay_utf8_close(file);
     joblog_masks_free(masks);
     free(r.bytes);
     *out = joblog_take_text(&text);
