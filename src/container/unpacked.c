@@ -13,7 +13,7 @@ struct assay_unpacked {
     assay_store_file *file;
     char *path;
     uint64_t offset, out;
-    uint8_t *raw;    /* what was read of the file */
+    uint8_t *raw;    /* what was read of the file; of a plain one its beginning */
     size_t at, size; /* of a plain file: what of `raw` is to be handed out */
     bool packed;
     bool within;   /* a member */
@@ -137,9 +137,14 @@ bool assay_unpacked_seek(assay_unpacked *u, uint64_t offset)
 {
     if (u->packed)
         return false;
-    u->offset = offset;
-    u->at = u->size = 0;
+    u->at = offset < u->size ? (size_t)offset : u->size;
+    u->offset = offset < u->size ? u->size : offset;
     return true;
+}
+
+uint64_t assay_unpacked_size(const assay_unpacked *u)
+{
+    return assay_store_file_size(u->file);
 }
 
 int assay_unpacked_read(assay_unpacked *u, void *to, size_t room, size_t *got, assay_error *err)

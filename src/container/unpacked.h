@@ -19,6 +19,9 @@ int assay_unpacked_read(assay_unpacked *u, void *to, size_t room, size_t *got, a
 /* Goes on at that byte of the file. False where it is packed: nothing is changed. */
 bool assay_unpacked_seek(assay_unpacked *u, uint64_t offset);
 
+/* How long the file is, as it lies there. */
+uint64_t assay_unpacked_size(const assay_unpacked *u);
+
 /* Bytes read from the file, and bytes handed out. */
 uint64_t assay_unpacked_bytes_read(const assay_unpacked *u);
 uint64_t assay_unpacked_bytes(const assay_unpacked *u);

@@ -180,7 +180,7 @@ typedef struct assay_log_part { /* of a file */
  * Damage is its problem. What is packed is in its first part. ASSAY_ENOMEM. Release it with assay_log_file_release() in any
  * case. */
 enum { ASSAY_LOG_EVENTS_LEAST = 64, ASSAY_LOG_EVENTS_MOST = 400000 };
-int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path, uint32_t number,
                        const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err);
 /* Makes the first of so many pieces of one file, in their order, the whole; the others are empty then. 0 or ASSAY_ENOMEM. */
 int assay_log_file_join(assay_log_file *file, size_t pieces);

@@ -283,11 +283,9 @@ static int pass_over(walker *w, const char *path)
     return w->out->unknown_first ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static int take_file(walker *w, const char *directory, const char *path, const char *name, bool *checkpoints)
+static int take_file(walker *w, const char *directory, const char *path, const char *name, uint64_t bytes,
+                     bool *checkpoints)
 {
-    uint64_t bytes = 0;
-    if (assay_store_size_of(w->store, path, &bytes, NULL) != 1)
-        return ASSAY_OK;
     if (is_slurm_facts(name))
         return add(w, WHY_SLURM, path, bytes);
     if (strcmp(name, "metrics.csv") == 0) /* by itself: in a directory of several kinds of logs one kind is read */
@@ -413,9 +411,10 @@ static int take_outputs_beside(walker *w, const char *directory, const assay_nam
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
         const char *name = names->name[i];
         char *path = may_be_output(name) || is_slurm_facts(name) ? assay_path_join(directory, name) : NULL;
-        const int is_file = path ? assay_store_exists(w->store, path, NULL) : -1;
+        uint64_t bytes = 0;
+        const int is_file = path ? assay_store_size_of(w->store, path, &bytes, NULL) : -1;
         if (is_file == 1)
-            status = take_file(w, directory, path, name, &checkpoints);
+            status = take_file(w, directory, path, name, bytes, &checkpoints);
         else if (is_file == 0 && depth < DEEPEST && !assay_store_leads_out(w->store, path))
             status = walk(w, path, depth + 1);
         free(path);
@@ -465,9 +464,10 @@ static int walk(walker *w, const char *directory, int depth)
             status = passed ? ASSAY_OK : ASSAY_ENOMEM;
             continue;
         }
-        const int is_file = assay_store_exists(w->store, path, NULL);
+        uint64_t bytes = 0;
+        const int is_file = assay_store_size_of(w->store, path, &bytes, NULL);
         if (is_file == 1)
-            status = take_file(w, directory, path, name, &checkpoints);
+            status = take_file(w, directory, path, name, bytes, &checkpoints);
         else if (is_checkpoint(name))
             status = take_checkpoint(w, directory, path, name, &checkpoints);
         else if (is_file == 0 && depth >= DEEPEST)

@@ -263,25 +263,36 @@ struct joblog_masks {
 };
 
 /* What is replaced, and by what: what says that there was a secret stays. Values that are small numbers are counts
- * ("tokens: 4096"), and no secrets. */
-static const char *const MASKS[][2] = {
+ * ("tokens: 4096"), and no secrets. Behind that: a text in which none of these stands, in small letters, has no such secret.
+ * Most have none, and to look for all expressions takes longer than to read the line. */
+static const struct {
+    const char *secret, *by, *needs[10];
+} MASKS[] = {
     {"(?i)(\\b(?:proxy-)?authorization[\"']?\\s*[:=]\\s*[\"']?(?:(?:bearer|basic|token)\\s+)?)[^\\s\"',;]+",
-     "\\1" ASSAY_REDACTED},
-    {"(?i)(\\bbearer\\s+)[A-Za-z0-9._~+/=-]{8,}", "\\1" ASSAY_REDACTED},
+     "\\1" ASSAY_REDACTED,
+     {"authorization"}},
+    {"(?i)(\\bbearer\\s+)[A-Za-z0-9._~+/=-]{8,}", "\\1" ASSAY_REDACTED, {"bearer"}},
     {"(?i)((?:[\\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?key[_-]?id|private[_-]?key|credentials?|[_-]token|[_-]pat|[_-]pwd|[_-]key)|\\btoken|\\bpwd|\\bpass)[\"']?\\s*[=:]\\s*)"
      "(?!\\d{1,9}(?:[\\s,;)\\]}]|$)|none\\b|null\\b|true\\b|false\\b)(\"[^\"]*\"?|'[^']*'?|[^\\s\"',;]+)",
-     "\\1" ASSAY_REDACTED},
+     "\\1" ASSAY_REDACTED,
+     {"pass", "secret", "key", "credential", "token", "_pat", "-pat", "pwd"}},
     {"(?i)(--[\\w-]*(?:password|token|secret|api-?key|access-?key)[\\s=]+)(\"[^\"]*\"?|'[^']*'?|[^\\s\"',;]+)",
-     "\\1" ASSAY_REDACTED},
-    {"((?i)\\b[a-z][a-z0-9+.-]*://)[^/\\s@\"']+@", "\\1" ASSAY_REDACTED "@"},
-    {"(?i)([?&](?:[\\w.-]*(?:signature|token|credential|key|sig|password|secret))=)[^&\\s\"']+", "\\1" ASSAY_REDACTED},
-    {"\\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{12,}\\b", ASSAY_REDACTED},
-    {"\\b(?:hf|api_org)_[A-Za-z0-9]{16,}", ASSAY_REDACTED},
-    {"\\bgh[pousr]_[A-Za-z0-9]{16,}|\\bgithub_pat_\\w{16,}|\\bglpat-[\\w-]{16,}", ASSAY_REDACTED},
+     "\\1" ASSAY_REDACTED,
+     {"password", "token", "secret", "key"}},
+    {"((?i)\\b[a-z][a-z0-9+.-]*://)[^/\\s@\"']+@", "\\1" ASSAY_REDACTED "@", {"://"}},
+    {"(?i)([?&](?:[\\w.-]*(?:signature|token|credential|key|sig|password|secret))=)[^&\\s\"']+",
+     "\\1" ASSAY_REDACTED,
+     {"sig", "token", "credential", "key", "password", "secret"}},
+    {"\\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{12,}\\b", ASSAY_REDACTED, {"akia", "asia", "abia", "acca"}},
+    {"\\b(?:hf|api_org)_[A-Za-z0-9]{16,}", ASSAY_REDACTED, {"hf_", "api_org_"}},
+    {"\\bgh[pousr]_[A-Za-z0-9]{16,}|\\bgithub_pat_\\w{16,}|\\bglpat-[\\w-]{16,}",
+     ASSAY_REDACTED,
+     {"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"}},
     {"\\b(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{16,}|\\bxox[a-z]-[\\w-]{8,}|\\bAIza[\\w-]{20,}|\\bnvapi-[\\w-]{16,}",
-     ASSAY_REDACTED},
-    {"\\beyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)?", ASSAY_REDACTED},
-    {"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", ASSAY_REDACTED},
+     ASSAY_REDACTED,
+     {"sk-", "pk-", "rk-", "xox", "aiza", "nvapi-"}},
+    {"\\beyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)?", ASSAY_REDACTED, {"eyj"}},
+    {"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", ASSAY_REDACTED, {"-----begin "}},
 };
 enum { MASK_COUNT = sizeof MASKS / sizeof *MASKS };
 
@@ -290,7 +301,7 @@ int joblog_masks_new(joblog_masks **out, assay_error *err)
     joblog_masks *m = assay_alloc_zeroed(1, sizeof *m);
     int status = m ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for expressions");
     for (; status == ASSAY_OK && m->count < MASK_COUNT; m->count += status == ASSAY_OK)
-        status = assay_regex_new_of_bytes(MASKS[m->count][0], &m->regex[m->count], err);
+        status = assay_regex_new_of_bytes(MASKS[m->count].secret, &m->regex[m->count], err);
     if (status != ASSAY_OK) {
         joblog_masks_free(m);
         return status == ASSAY_ENOMEM ? status : ASSAY_EINTERNAL;
@@ -306,16 +317,31 @@ void joblog_masks_free(joblog_masks *m)
     free(m);
 }
 
+/* May a text have a secret that is masked so? */
+static bool may_have(const char *text, size_t length, const char *const *needs)
+{
+    bool any = false;
+    for (size_t i = 0; !any && needs[i]; i++)
+        any = joblog_find(text, length, needs[i]) != NULL;
+    return any;
+}
+
 void joblog_mask(const joblog_masks *m, const char *text, size_t length, assay_buf *out)
 {
+    enum { LOOK = 1 << 10 }; /* what is longer may have all of them */
+    char small[LOOK];
     assay_buf from, to;
     int status = ASSAY_OK;
+    for (size_t i = 0; i < length && length <= LOOK; i++)
+        small[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
     assay_buf_init(&from, 1 << 20);
     assay_buf_init(&to, 1 << 20);
     assay_put_bytes(&from, text, length);
     for (size_t i = 0; i < m->count && status >= 0; i++) {
+        if (length <= LOOK && !may_have(small, length, MASKS[i].needs))
+            continue;
         assay_buf_clear(&to);
-        status = assay_regex_replace(m->regex[i], (const char *)from.data, from.size, MASKS[i][1], &to);
+        status = assay_regex_replace(m->regex[i], (const char *)from.data, from.size, MASKS[i].by, &to);
         if (status > 0) {
             const assay_buf keep = from;
             from = to;

@@ -34,24 +34,18 @@ static uint64_t feeds_of_few(const char *bytes, size_t size)
 static uint64_t count_lines(const char *bytes, size_t size)
 {
     uint64_t lines = 0;
-    if (size <= 64) /* as of most lines */
-        return (uint64_t)__builtin_popcountll(feeds_of_few(bytes, size));
-    while (size > 0) { /* in stretches whose count fits a byte: compilers make vectors of the inner loop */
-        const size_t part = size < 255 * 32 ? size : 255 * 32;
-        unsigned count = 0;
-        for (size_t i = 0; i < part; i++)
-            count += bytes[i] == '\n';
-        lines += count;
-        bytes += part;
-        size -= part;
-    }
-    return lines;
+    for (; size > 64; bytes += 64, size -= 64)
+        lines += (uint64_t)__builtin_popcountll(feeds_of(bytes));
+    return lines + (uint64_t)__builtin_popcountll(feeds_of_few(bytes, size)); /* as of most lines */
 }
 
 /* Counts the line [r->counted, end), which has a line feed behind it or not. */
 static bool count_next(joblog_reader *r, size_t end, bool feed)
 {
-    assay_log_rank *row = joblog_row_of(r, joblog_rank_of(r->bytes + r->counted, end - r->counted, r->per_node));
+    const char *const line = r->bytes + r->counted;
+    const size_t length = end - r->counted;
+    assay_log_rank *row =
+        joblog_row_of(r, joblog_may_say_rank(line, length) ? joblog_rank_of(line, length, r->per_node) : -1);
     if (!row)
         return false;
     row->lines++;

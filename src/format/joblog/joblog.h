@@ -20,12 +20,22 @@ typedef struct joblog_prefix {
 
 /* Takes a line without escapes apart. */
 void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out);
+/* Reads a time as one that stands in front of a line. False: there is none. */
+bool joblog_time_of(const char *line, size_t length, double *time, uint8_t *timed);
 /* The same in a file whose lines come from so many ranks a node (0: from no launcher of nodes): "6: [default5]:" is rank 6 *
  * per_node + 5, and "6: " without it is the launcher itself. */
 void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_prefix *out);
 /* How many ranks a node has, where a line says so by itself ("1: [default1]:[rank9]:"); else 0. *most becomes one more than the
  * local rank of such a line, where it was less. */
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most);
+/* False: joblog_rank_of() a line is -1, as of most that begin with a time or a word. Quick. */
+static inline bool joblog_may_say_rank(const char *line, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && line[digits] >= '0' && line[digits] <= '9')
+        digits++;
+    return digits < length && (digits > 0 ? line[digits] == ':' : line[0] == ' ' || line[0] == '[');
+}
 /* Only the rank at its very beginning, or the local one where there is no other: quick, for every line of a file. -1: there
  * is none. */
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node);
@@ -136,8 +146,14 @@ void joblog_put_sentence(const char *sentence, const joblog_match *match, assay_
 bool joblog_shows_text(const char *body, size_t length);
 /* The training step that a line of progress names; -1: none. */
 int64_t joblog_step_of(const char *line, size_t length);
+/* The same, and where its digits begin. */
+int64_t joblog_step_at(const char *line, size_t length, size_t *at);
+/* The number that stands at that byte, as far as it may be a step; -1. */
+int64_t joblog_number_at(const char *line, size_t length, size_t at);
 
 enum { JOBLOG_NUMBERS = 768 /* there is room for */ };
+
+typedef struct joblog_room joblog_room;
 
 struct assay_job_log {
     joblog_signatures signatures;
@@ -150,11 +166,15 @@ struct assay_job_log {
                                                                 * begin with one of them */
     bool only_first[JOBLOG_NUMBERS];                           /* of a literal: all its numbers ask for a first word */
     joblog_masks *masks;
+    joblog_room *room; /* which files share that are read one after the other; NULL: none was read yet */
 };
 
-/* ---- read.c, blocks.c, events.c ---- */
+/* ---- room.c, read.c, blocks.c, events.c ---- */
 
-enum { JOBLOG_LINE_MOST = 8192 /* bytes of a line that are looked at around what was found in it */ };
+enum {
+    JOBLOG_LINE_MOST = 8192, /* bytes of a line that are looked at around what was found in it */
+    JOBLOG_ROOM = 4 << 20    /* bytes of a file that are in memory */
+};
 
 typedef struct joblog_line { /* that is looked at */
     const char *text;        /* cleaned */
@@ -214,8 +234,9 @@ typedef struct joblog_memo { /* what became of a line: those of its form and wri
     uint8_t way : 4;         /* joblog_way_of() its event */
 } joblog_memo;
 enum {
-    JOBLOG_FORMS = 4096,
-    JOBLOG_MEMOS_LEAST = 2048,
+    JOBLOG_FORMS_LEAST = 256,
+    JOBLOG_FORMS_MOST = 4096,
+    JOBLOG_MEMOS_LEAST = 512,
     JOBLOG_MEMOS_MOST = 65536,
     JOBLOG_MEMO_OF = 64 /* bytes of a file */
 };
@@ -226,7 +247,7 @@ typedef struct joblog_slot { /* of a table of events */
 } joblog_slot;
 
 typedef struct joblog_past { /* a line, as far as events behind it want to know */
-    uint64_t end, begin;     /* in the file; `end` and 1, 0: none */
+    uint64_t end, begin;     /* in the file; `end` and 1, with the era of the file; 0: none */
     double time;
     int64_t rank, step;
     uint8_t timed;
@@ -267,15 +288,23 @@ typedef struct joblog_reader {
     uint32_t texts[JOBLOG_NUMBERS]; /* how many events a signature has; of those without a number, the last */
     char *clean, *behind;           /* room for a line, and for one behind it */
     joblog_past *past;              /* JOBLOG_PASTS, by where they end */
+    uint64_t era;                   /* which those of this file have in it: others are of files before */
     joblog_barren barren;           /* what was looked through last in vain */
-    joblog_form *form;              /* JOBLOG_FORMS, by the lower bits of their shapes */
+    joblog_form *form;              /* by the lower bits of their shapes */
     joblog_memo *memo;              /* by the lower bits of their keys */
-    size_t memos;          /* a power of two: fewer for a small file, since to clear many takes as long as to read it */
+    size_t forms, memos;   /* powers of two: fewer for a small file, since to clear many takes as long as to read it */
     uint32_t asked, known; /* memos of late, and how many there were */
     uint32_t unasked, pause;  /* for how many lines none is asked for still, and were last */
     size_t added;             /* the event that joblog_event_add() added or counted last */
     uint64_t zeros, zeros_at; /* bytes that are NUL, in stretches, and the first of them in the file */
 } joblog_reader;
+
+/* ---- room.c ---- */
+
+/* Makes room for a file of so many bytes, or what *kept has of files before; it is the room's, and no other file may be read
+ * until this one was. 0 or ASSAY_ENOMEM. */
+int joblog_room_take(joblog_room **kept, uint64_t bytes, joblog_reader *r);
+void joblog_room_free(joblog_room *room); /* NULL is ignored */
 
 /* Reads the line of the reader's bytes [from, to), which may be clean already: cleans it, then parts it from what stands in
  * front. */

@@ -23,7 +23,7 @@ static uint64_t hash_writer(const joblog_reader *r, size_t from, size_t to, bool
 /* The form of that shape, or the one in its place. */
 static joblog_form *find_form(const joblog_reader *r, uint64_t shape)
 {
-    joblog_form *two = &r->form[(shape / 2 % JOBLOG_FORMS) & ~(uint64_t)1];
+    joblog_form *two = &r->form[shape / 2 & (r->forms - 1) & ~(uint64_t)1];
     return two[0].shape == shape ? &two[0] : two[1].shape == shape ? &two[1] : &two[0];
 }
 

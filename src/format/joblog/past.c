@@ -44,9 +44,9 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
     size_t end = place;
     while (end > lowest && joblog_is_end(r->bytes[end - 1]))
         end--;
-    const uint64_t at = r->base + end + 1;
+    const uint64_t at = r->base + end + 1, key = r->era + at;
     joblog_past *past = &r->past[at / JOBLOG_PAST_LEAST % JOBLOG_PASTS];
-    if (past->end == at)
+    if (past->end == key)
         return past;
     const size_t begin = lowest + joblog_last_begin(r->bytes + lowest, end - lowest),
                  from = end - begin > JOBLOG_LINE_MOST ? end - JOBLOG_LINE_MOST : begin, size = end - from;
@@ -56,7 +56,7 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
     joblog_prefix prefix;
     line = plain ? line : r->behind;
     joblog_prefix_of(line, length, r->per_node, &prefix);
-    *past = (joblog_past){.end = at,
+    *past = (joblog_past){.end = key,
                           .begin = r->base + begin,
                           .time = prefix.time,
                           .timed = prefix.timed,

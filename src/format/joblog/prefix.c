@@ -19,188 +19,11 @@
 
 #include "base/path.h"
 #include "format/joblog/joblog.h"
+#include "format/joblog/text.h"
 
 enum { PARTS_MOST = 6, BRACKET_MOST = 120, RANK_DIGITS = 6 };
 
-typedef struct text { /* that is left of a line */
-    const char *at;
-    size_t left;
-} text;
-
-static void skip(text *t, size_t bytes)
-{
-    t->at += bytes;
-    t->left -= bytes;
-}
-
-static bool skip_byte(text *t, char c)
-{
-    if (t->left == 0 || *t->at != c)
-        return false;
-    skip(t, 1);
-    return true;
-}
-
-static void skip_blanks(text *t)
-{
-    while (t->left > 0 && *t->at == ' ')
-        skip(t, 1);
-}
-
-static bool skip_word(text *t, const char *word)
-{
-    const size_t length = strlen(word);
-    if (t->left < length || memcmp(t->at, word, length) != 0)
-        return false;
-    skip(t, length);
-    return true;
-}
-
-/* A whole number of `least` to `most` digits. */
-static bool take_number(text *t, size_t least, size_t most, int64_t *out)
-{
-    size_t digits = 0;
-    int64_t value = 0;
-    while (digits < t->left && digits < most && assay_is_digit(t->at[digits]))
-        value = 10 * value + (t->at[digits++] - '0');
-    if (digits < least || (digits < t->left && assay_is_digit(t->at[digits])))
-        return false;
-    skip(t, digits);
-    *out = value;
-    return true;
-}
-
-/* ---- times ---- */
-
-static double seconds_of(int64_t year, int64_t month, int64_t day, double clock)
-{
-    /* days since 1970 of the proleptic Gregorian calendar: years begin in March, so that leap days are last */
-    const int64_t y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400,
-                  of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1,
-                  days = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-    return (double)days * 86400 + clock;
-}
-
-static bool is_day(int64_t month, int64_t day)
-{
-    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
-}
-
-/* "03:12:07.123" */
-static bool take_clock(text *t, double *seconds)
-{
-    text ahead = *t;
-    int64_t h, m, s;
-    if (!take_number(&ahead, 2, 2, &h) || !skip_byte(&ahead, ':') || !take_number(&ahead, 2, 2, &m) ||
-        !skip_byte(&ahead, ':') || !take_number(&ahead, 2, 2, &s) || h > 23 || m > 59 || s > 60)
-        return false;
-    *seconds = (double)(3600 * h + 60 * m + s);
-    if (ahead.left > 1 && (*ahead.at == '.' || *ahead.at == ',') && assay_is_digit(ahead.at[1])) {
-        double unit = 0.1;
-        skip(&ahead, 1);
-        for (; ahead.left > 0 && assay_is_digit(*ahead.at); skip(&ahead, 1), unit /= 10)
-            *seconds += unit * (*ahead.at - '0');
-    }
-    *t = ahead;
-    return true;
-}
-
-static void skip_zone(text *t)
-{
-    int64_t number;
-    text ahead = *t;
-    if (skip_byte(&ahead, 'Z') || skip_word(&ahead, " UTC")) {
-        *t = ahead;
-    } else if ((skip_byte(&ahead, '+') || skip_byte(&ahead, '-')) && ahead.left >= 4) {
-        text four = ahead;
-        if (take_number(&ahead, 2, 2, &number) && skip_byte(&ahead, ':') && take_number(&ahead, 2, 2, &number))
-            *t = ahead;
-        else if (take_number(&four, 4, 4, &number))
-            *t = four;
-    }
-}
-
-/* "2026-11-27T03:12:07", "2026/11/27 03:12:07", "11/27/2026 03:12:07" */
-static bool take_date(text *t, double *time)
-{
-    text ahead = *t;
-    int64_t a, b, c;
-    double clock;
-    char sign;
-    if (ahead.left < 19)
-        return false;
-    if (take_number(&ahead, 4, 4, &a)) {
-        sign = *ahead.at;
-        if ((sign != '-' && sign != '/') || !skip_byte(&ahead, sign) || !take_number(&ahead, 2, 2, &b) ||
-            !skip_byte(&ahead, sign) || !take_number(&ahead, 2, 2, &c))
-            return false;
-    } else {
-        ahead = *t;
-        if (!take_number(&ahead, 2, 2, &b) || !skip_byte(&ahead, '/') || !take_number(&ahead, 2, 2, &c) ||
-            !skip_byte(&ahead, '/') || !take_number(&ahead, 4, 4, &a))
-            return false;
-    }
-    if (!is_day(b, c) || ahead.left == 0 || (*ahead.at != ' ' && *ahead.at != 'T'))
-        return false;
-    skip(&ahead, 1);
-    if (!take_clock(&ahead, &clock))
-        return false;
-    skip_zone(&ahead);
-    *time = seconds_of(a, b, c, clock);
-    *t = ahead;
-    return true;
-}
-
-/* "Nov 27 03:12:07", "Fri Nov 27 03:12:07 2026" */
-static bool take_month(text *t, double *time, uint8_t *timed)
-{
-    static const char days[] = "MonTueWedThuFriSatSun", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    text ahead = *t;
-    int64_t month = 0, day, year;
-    double clock;
-    if (ahead.left < 15)
-        return false;
-    for (size_t i = 0; i < sizeof days - 1; i += 3)
-        if (memcmp(ahead.at, days + i, 3) == 0 && ahead.at[3] == ' ') {
-            skip(&ahead, 4);
-            break;
-        }
-    for (size_t i = 0; i < sizeof months - 1 && ahead.left > 3; i += 3)
-        if (memcmp(ahead.at, months + i, 3) == 0)
-            month = (int64_t)i / 3 + 1;
-    if (month == 0)
-        return false;
-    skip(&ahead, 3);
-    skip_blanks(&ahead);
-    if (!take_number(&ahead, 1, 2, &day) || !is_day(month, day) || !skip_byte(&ahead, ' ') ||
-        !take_clock(&ahead, &clock))
-        return false;
-    text behind = ahead;
-    const bool has_year = skip_byte(&behind, ' ') && take_number(&behind, 4, 4, &year) && year > 1999;
-    if (has_year)
-        ahead = behind;
-    *time = seconds_of(has_year ? year : 2000, month, day, clock);
-    *timed = has_year ? ASSAY_LOG_DATED : ASSAY_LOG_YEARLESS;
-    *t = ahead;
-    return true;
-}
-
-/* "E1127 03:12:07.123456"; PyTorch's own has no zero in front of the month: "E623 03:12:07.1" */
-static bool take_glog(text *t, double *time)
-{
-    text ahead = *t;
-    int64_t day;
-    double clock;
-    if (ahead.left < 13 || !strchr("IWEFD", *ahead.at))
-        return false;
-    skip(&ahead, 1);
-    if (!take_number(&ahead, 3, 4, &day) || !is_day(day / 100, day % 100) || !skip_byte(&ahead, ' ') ||
-        !take_clock(&ahead, &clock))
-        return false;
-    *time = seconds_of(2000, day / 100, day % 100, clock);
-    *t = ahead;
-    return true;
-}
+/* ---- who ---- */
 
 /* Behind a time of a container's log: which output it was, and whether the line is whole; or one blank. */
 static void skip_stream(text *t)
@@ -212,59 +35,6 @@ static void skip_stream(text *t)
     if (t->at[-1] == 'Z')
         (void)skip_byte(t, ' ');
 }
-
-/* "ERROR 09-28 15:47:24 [core.py:718]" of vLLM: a level, and a time without its year. */
-static bool take_level(text *t, double *time)
-{
-    static const char *const levels[] = {"ERROR ", "WARNING ", "INFO "};
-    text ahead = *t;
-    int64_t month, day;
-    double clock;
-    bool level = false;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels && !level && strchr("EWI", *t->at); i++)
-        level = skip_word(&ahead, levels[i]);
-    if (!level || !take_number(&ahead, 2, 2, &month) || !skip_byte(&ahead, '-') || !take_number(&ahead, 2, 2, &day) ||
-        !is_day(month, day) || !skip_byte(&ahead, ' ') || !take_clock(&ahead, &clock))
-        return false;
-    *time = seconds_of(2000, month, day, clock);
-    *t = ahead;
-    return true;
-}
-
-static bool take_time(text *t, joblog_prefix *out, bool *glog)
-{
-    const char *const begin = t->at;
-    double time = 0;
-    uint8_t timed = ASSAY_LOG_UNTIMED;
-    *glog = false;
-    if (t->left < 8) /* the shortest is "03:12:07" */
-        return false;
-    if (assay_is_digit(*t->at)) {
-        if (t->at[2] == ':')
-            timed = take_clock(t, &time) ? ASSAY_LOG_CLOCK : timed;
-        else
-            timed = take_date(t, &time) ? ASSAY_LOG_DATED : timed;
-    } else if (*t->at >= 'A' && *t->at <= 'Z') {
-        *glog = assay_is_digit(t->at[1]) && take_glog(t, &time);
-        if (*glog || take_level(t, &time))
-            timed = ASSAY_LOG_YEARLESS;
-        else if (t->at[3] == ' ')
-            (void)take_month(t, &time, &timed);
-    }
-    for (size_t i = 0; i < sizeof out->times / sizeof *out->times && timed != ASSAY_LOG_UNTIMED; i++)
-        if (!out->times[i][0]) {
-            out->times[i][0] = begin;
-            out->times[i][1] = t->at;
-            break;
-        }
-    if (timed > out->timed) {
-        out->time = time;
-        out->timed = timed;
-    }
-    return timed != ASSAY_LOG_UNTIMED;
-}
-
-/* ---- who ---- */
 
 /* Bits of '-', '.', digits, capitals, '_' and small letters: asked of many bytes. */
 static bool is_name_byte(char c)
@@ -335,7 +105,7 @@ static bool read_bracket(const char *s, size_t length, bool first, joblog_prefix
     text t = {s, length};
     int64_t a, b;
     bool glog;
-    if (take_time(&t, out, &glog))
+    if (joblog_take_time(&t, out, &glog))
         return true;
     if (find_rank(s, length, &a)) {
         const char *colon = memchr(s, ':', length);
@@ -612,7 +382,7 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     if (t->left == 0 || (*t->at >= 'a' && *t->at <= 'z' && !may_be_name(t)) ||
         (!is_name_byte(*t->at) && !memchr("[(|", *t->at, 3)))
         return false;
-    if (take_time(t, out, &glog)) {
+    if (joblog_take_time(t, out, &glog)) {
         skip_stream(t);
         const char *end = glog ? memchr(t->at, ']', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
         if (end)

@@ -12,7 +12,7 @@
 #include "format/joblog/joblog.h"
 
 enum {
-    ROOM = 4 << 20,
+    ROOM = JOBLOG_ROOM,
     READ = 128 << 10, /* at once: it stays in a cache until it was gone through */
     WHOLE_LINE = 64 << 10,
     TRACK_LOOK = 256 << 10,
@@ -20,6 +20,7 @@ enum {
     TAIL_KEPT = 320 << 10,
     LEAD = 1 << 20, /* of a piece, before it */
     MEMOS_ASKED = 512,
+    MEMOS_FROM = 64, /* lines that were looked at: of fewer there are hardly two that are alike */
     PAUSE_MOST = 128 * MEMOS_ASKED
 };
 
@@ -468,9 +469,11 @@ static void look_ahead(joblog_reader *r)
     for (size_t at = 0; at < r->have && at < TRACK_LOOK;) {
         const char *end = memchr(r->bytes + at, '\n', r->have - at);
         const size_t length = end ? (size_t)(end - r->bytes) - at : r->have - at;
-        const int64_t per_node = joblog_per_node(r->bytes + at, length, &most);
-        said = said ? said : per_node;
-        r->tracked = r->tracked || joblog_rank_of(r->bytes + at, length, 0) >= 0;
+        if (joblog_may_say_rank(r->bytes + at, length)) {
+            const int64_t per_node = joblog_per_node(r->bytes + at, length, &most);
+            said = said ? said : per_node;
+            r->tracked = r->tracked || joblog_rank_of(r->bytes + at, length, 0) >= 0;
+        }
         at += length + 1;
     }
     r->per_node = said ? said : most;
@@ -602,41 +605,36 @@ uint32_t assay_log_pieces(uint64_t bytes, uint64_t piece)
     return pieces < 1 ? 1 : pieces < most ? (uint32_t)pieces : (uint32_t)most;
 }
 
-/* How many memos there is room for: a power of two. */
-static size_t memos_for(assay_store *store, const char *path)
+/* UINT64_MAX: it is not known how much it unpacks to. */
+static uint64_t text_size_of(assay_utf8 *file)
 {
-    uint64_t bytes = 0;
-    size_t memos = JOBLOG_MEMOS_LEAST;
-    const bool packed = assay_path_ends(path, ".gz") || assay_store_size_of(store, path, &bytes, NULL) != 1;
-    while (memos < JOBLOG_MEMOS_MOST && (packed || memos * JOBLOG_MEMO_OF < bytes))
-        memos *= 2;
-    return memos;
+    return assay_utf8_seek(file, 0) ? assay_unpacked_size(assay_utf8_bytes(file)) : UINT64_MAX;
 }
 
-int assay_job_log_read(const assay_job_log *log, assay_store *store, const char *path, uint32_t number,
+int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path, uint32_t number,
                        const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err)
 {
+    enum { SLOTS = 64 };
     assay_utf8 *file = NULL;
     assay_error why = {""};
     *out = (assay_log_file){.file = number, .piece = part->number};
-    joblog_reader r = {
-        .log = log, .out = out, .events_most = events, .line = 1, .listed = INFINITY, .chained_rank = INT64_MIN};
+    joblog_reader r = {.log = log,
+                       .out = out,
+                       .events_most = events,
+                       .line = 1,
+                       .listed = INFINITY,
+                       .chained_rank = INT64_MIN,
+                       .unasked = MEMOS_FROM};
     int status = assay_utf8_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;
         out->problem = assay_copy_text(why.text);
         return out->problem ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
     }
-    r.bytes = assay_alloc(ROOM);
-    r.clean = assay_alloc(JOBLOG_LINE_MOST);
+    if (status == ASSAY_OK)
+        status = joblog_room_take(&log->room, text_size_of(file), &r);
     r.writers = assay_dict_new();
-    r.behind = assay_alloc(JOBLOG_LINE_MOST);
-    r.past = assay_alloc_zeroed(JOBLOG_PASTS, sizeof *r.past);
-    r.form = assay_alloc_zeroed(JOBLOG_FORMS, sizeof *r.form);
-    r.memos = memos_for(store, path);
-    r.memo = assay_alloc_zeroed(r.memos, sizeof *r.memo);
-    if (status == ASSAY_OK && (!r.bytes || !r.clean || !r.writers || !r.behind || !r.past || !r.form || !r.memo ||
-                               !joblog_make_table(&r, 1024)))
+    if (status == ASSAY_OK && (!r.writers || !joblog_make_table(&r, SLOTS)))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_part(&r, file, path, part, &why);
@@ -648,17 +646,11 @@ int assay_job_log_read(const assay_job_log *log, assay_store *store, const char 
     }
     joblog_file_fit(out);
     assay_utf8_close(file);
-    free(r.bytes);
-    free(r.clean);
     free(r.block.list);
     free(r.block_row.list);
     assay_dict_free(r.writers);
     free(r.rank_row.list);
     free(r.slot.list);
-    free(r.behind);
-    free(r.past);
-    free(r.form);
-    free(r.memo);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
 }
 

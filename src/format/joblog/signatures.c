@@ -416,6 +416,7 @@ void assay_job_log_free(assay_job_log *log)
         return;
     joblog_signatures_release(&log->signatures);
     joblog_masks_free(log->masks);
+    joblog_room_free(log->room);
     assay_literals_free(log->literals);
     assay_dict_free(log->literal_text);
     free(log);

@@ -21,7 +21,7 @@ static bool is_limit(const char *line, size_t at)
     return false;
 }
 
-static int64_t number_at(const char *line, size_t length, size_t at)
+int64_t joblog_number_at(const char *line, size_t length, size_t at)
 {
     int64_t value = 0;
     size_t digits = 0;
@@ -37,8 +37,8 @@ static int64_t number_at(const char *line, size_t length, size_t at)
     return digits > 0 && digits < 13 ? value : -1; /* what is longer is no step */
 }
 
-/* The number behind a word that begins there, if it is a step; -1. */
-static int64_t behind_word(const char *line, size_t length, size_t at, size_t word)
+/* The number behind a word that begins there, if it is a step; -1. *digits: where it stands. */
+static int64_t behind_word(const char *line, size_t length, size_t at, size_t word, size_t *digits)
 {
     const bool inside = at > 0 && ((line[at - 1] | 0x20) >= 'a' && (line[at - 1] | 0x20) <= 'z');
     size_t from = at + word;
@@ -47,13 +47,15 @@ static int64_t behind_word(const char *line, size_t length, size_t at, size_t wo
     size_t end = from;
     while (end < length && assay_is_digit(line[end]))
         end++;
+    *digits = from;
     const bool part = end + 1 < length && line[end] == '.' && assay_is_digit(line[end + 1]); /* of a job of Slurm */
-    return !inside && from > at + word && end > from && !part && !is_limit(line, at) ? number_at(line, length, from)
-                                                                                     : -1;
+    return !inside && from > at + word && end > from && !part && !is_limit(line, at)
+               ? joblog_number_at(line, length, from)
+               : -1;
 }
 
 /* " 12%|#   | 123/1000 [" of tqdm */
-static int64_t behind_bar(const char *line, size_t length)
+static int64_t behind_bar(const char *line, size_t length, size_t *digits)
 {
     const char *bar = NULL;
     for (size_t at = 1; at + 3 < length; at++)
@@ -64,7 +66,8 @@ static int64_t behind_bar(const char *line, size_t length)
     size_t at = (size_t)(bar - line) + 1;
     while (at < length && line[at] == ' ')
         at++;
-    const int64_t step = number_at(line, length, at);
+    *digits = at;
+    const int64_t step = joblog_number_at(line, length, at);
     while (at < length && assay_is_digit(line[at]))
         at++;
     return at < length && line[at] == '/' ? step : -1;
@@ -108,17 +111,26 @@ static size_t next_word(const char *line, size_t length, size_t at, bool *bar)
     return at;
 }
 
-int64_t joblog_step_of(const char *line, size_t length)
+int64_t joblog_step_at(const char *line, size_t length, size_t *digits)
 {
     int64_t step[WORDS] = {-1, -1, -1, -1};
+    size_t from[WORDS];
     bool bar = false;
     for (size_t at = next_word(line, length, 0, &bar); at + 1 < length; at = next_word(line, length, at + 1, &bar))
         for (size_t i = 0; i < WORDS; i++)
             if ((line[at] | 0x20) == WORD[i].text[0] && step[i] < 0 && at + WORD[i].size < length &&
                 strncasecmp(line + at, WORD[i].text, WORD[i].size) == 0)
-                step[i] = behind_word(line, length, at, WORD[i].size);
+                step[i] = behind_word(line, length, at, WORD[i].size, &from[i]);
     for (size_t i = 0; i < WORDS; i++)
-        if (step[i] >= 0)
+        if (step[i] >= 0) {
+            *digits = from[i];
             return step[i];
-    return bar ? behind_bar(line, length) : -1;
+        }
+    return bar ? behind_bar(line, length, digits) : -1;
+}
+
+int64_t joblog_step_of(const char *line, size_t length)
+{
+    size_t digits;
+    return joblog_step_at(line, length, &digits);
 }

@@ -125,8 +125,114 @@ static void test_ranks(void)
     free(text);
 }
 
+/* Puts a text, with a digit of its own for each '?'. */
+static void put_digits(char *text, size_t *size, unsigned *seed, const char *form)
+{
+    for (; *form; form++) {
+        *seed = *seed * 1103515245 + 12345;
+        put(text, size, "%c", *form == '?' ? (char)('0' + (*seed >> 16) % 10) : *form);
+    }
+}
+
+/* A line of fronts and texts whose numbers differ: times that are none and words with numbers in them are among them. */
+static void put_line(char *text, size_t *size, unsigned *seed, const char *control)
+{
+    static const char *const fronts[] = {"",
+                                         "",
+                                         "[rank?]: ",
+                                         "?: ",
+                                         "2026-11-27 03:12:0?,1?7 - trainer - INFO - ",
+                                         "E1127 03:12:0?.12345? 47 a.cpp:6] ",
+                                         "2?:12:0? ",
+                                         "[2026-1?-27 03:12:0?] ",
+                                         "n0?: ",
+                                         "  ? "};
+    static const char *const texts[] = {"step ?? loss ?.?",
+                                        "iteration ?/ ??",
+                                        "frame #?: x?",
+                                        "words ?",
+                                        "Training finished in ? s",
+                                        "exitcode: ??",
+                                        "exitcode  : -? (pid: ?)",
+                                        "HTTP 40? Server Error",
+                                        "Xid (PCI:0000:??:00): 7?",
+                                        " 1?%|##  | ?/90 [00:0?<",
+                                        "Signal ? received",
+                                        "ValueError: ?"};
+    *seed = *seed * 1103515245 + 12345;
+    put_digits(text, size, seed, fronts[(*seed >> 16) % (sizeof fronts / sizeof *fronts)]);
+    *seed = *seed * 1103515245 + 12345;
+    put(text, size, "%s", control);
+    put_digits(text, size, seed, texts[(*seed >> 16) % (sizeof texts / sizeof *texts)]);
+    put(text, size, "\n");
+}
+
+/* Lines that differ in numbers only are read as lines that nothing is kept of: here those with a byte that is cleaned out. */
+static void test_alike(void)
+{
+    char *text = malloc(ROOM);
+    CU_ASSERT_FATAL(text != NULL);
+    for (unsigned seed = 1; seed <= 40; seed++) {
+        assay_log_file file[2];
+        for (int k = 0; k < 2; k++) {
+            size_t size = 0;
+            unsigned numbers = seed;
+            for (int i = 0; i < 300; i++)
+                put_line(text, &size, &numbers, k ? "\x01" : "");
+            read_text(text, size, &file[k]);
+        }
+        CU_ASSERT_EQUAL_FATAL(file[0].rank.count, file[1].rank.count);
+        for (size_t i = 0; i < file[0].rank.count; i++) {
+            const assay_log_rank *a = &file[0].rank.list[i], *b = &file[1].rank.list[i];
+            CU_ASSERT(a->rank == b->rank && a->lines == b->lines && a->last_line == b->last_line);
+            CU_ASSERT(a->last_step == b->last_step && a->finished == b->finished);
+            CU_ASSERT(a->timed == b->timed && memcmp(&a->last_time, &b->last_time, sizeof a->last_time) == 0);
+            CU_ASSERT(a->step_timed == b->step_timed && memcmp(&a->step_time, &b->step_time, sizeof a->step_time) == 0);
+            CU_ASSERT((a->beat_at > 0) == (b->beat_at > 0) && memcmp(a->shape, b->shape, sizeof a->shape) == 0);
+        }
+        assay_log_file_release(&file[0]);
+        assay_log_file_release(&file[1]);
+    }
+    free(text);
+}
+
+/* What was read of one file is not taken for what another one says. */
+static void test_files_in_a_row(void)
+{
+    static const char *const texts[] = {"2026-11-27 03:12:07 step 7 loss 2\nValueError: a\n",
+                                        "step 8 loss 2\nValueError: a\n"};
+    workspace w;
+    assay_store *store = NULL;
+    assay_job_log *log = NULL;
+    assay_error err = {""};
+    workspace_make(&w);
+    workspace_text(&w, "0.log", texts[0]);
+    workspace_text(&w, "1.log", texts[1]);
+    CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, &err), ASSAY_OK);
+    for (int turn = 0; turn < 4; turn++) {
+        assay_log_file file;
+        CU_ASSERT_EQUAL_FATAL(assay_job_log_read(log, store, turn % 2 ? "1.log" : "0.log", 0,
+                                                 &(assay_log_part){0, 1, 0}, 1000, &file, &err),
+                              ASSAY_OK);
+        CU_ASSERT_FATAL(file.event.count == 1 && file.rank.count == 1);
+        CU_ASSERT_EQUAL(file.event.list[0].step, turn % 2 ? 8 : 7);
+        CU_ASSERT_EQUAL(file.event.list[0].timed, turn % 2 ? ASSAY_LOG_UNTIMED : ASSAY_LOG_DATED);
+        CU_ASSERT_EQUAL(file.rank.list[0].last_step, turn % 2 ? 8 : 7);
+        assay_log_file_release(&file);
+    }
+    assay_job_log_free(log);
+    assay_store_close(store);
+    workspace_remove(&w);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"far", test_far}, {"time", test_time}, {"ranks", test_ranks}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"far", test_far},
+                           {"time", test_time},
+                           {"ranks", test_ranks},
+                           {"alike", test_alike},
+                           {"files in a row", test_files_in_a_row},
+                           CU_TEST_INFO_NULL};
     return unit_main("joblog_end", tests);
 }
