@@ -24,6 +24,12 @@ typedef struct assay_implicit_outcome {
     uint64_t rows_at, rows_size; /* of its series in the outcome's file; size 0: the series has them */
 } assay_implicit_outcome;
 
+/* Room for what a reader of an outcome makes of it once and needs again. */
+typedef struct assay_kept {
+    void *made; /* NULL: nothing yet */
+    void (*release)(void *made);
+} assay_kept;
+
 typedef struct assay_trial_outcome {
     const assay_job_trial *trial; /* of the job */
     int status; /* not ASSAY_OK: the trial could not be opened at all, `error` says why; the rest is empty */
@@ -41,6 +47,7 @@ typedef struct assay_trial_outcome {
     assay_rule_outcome *rules;        /* [job->rule_count] */
     assay_rule_outcome *aggregations; /* [job->aggregation_count] */
     assay_implicit_outcome *implicit; /* [job->implicit_count] */
+    assay_kept *diagnosis; /* for report/model/diagnosis.h, released before all else; owned; NULL: it is made anew */
 } assay_trial_outcome;
 
 typedef struct assay_plan_figures {

@@ -231,6 +231,8 @@ static int fill_trial(assay_outcome *out, const assay_job *job, assay_trial_outc
                                        &t->incomplete, &t->incomplete_count);
     if (status != ASSAY_OK || dry_run)
         return status;
+    t->diagnosis = assay_alloc_zeroed(1, sizeof *t->diagnosis);
+    ASSAY_HAVE(t->diagnosis);
     t->unsummed = whole->unsummed + assay_event_files_unsummed(&t->catalog.events);
     status = assay_problems_append(&t->problems, &whole->problems);
     t->info->problems = &t->problems;
@@ -396,6 +398,9 @@ void assay_outcome_release(assay_outcome *outcome)
 {
     for (size_t t = 0; outcome->trials && t < outcome->trial_count; t++) {
         assay_trial_outcome *trial = &outcome->trials[t];
+        if (trial->diagnosis && trial->diagnosis->made)
+            trial->diagnosis->release(trial->diagnosis->made);
+        free(trial->diagnosis);
         for (size_t i = 0; trial->rules && i < outcome->job->rule_count; i++)
             release_rule(&trial->rules[i]);
         for (size_t i = 0; trial->aggregations && i < outcome->job->aggregation_count; i++)

@@ -334,7 +334,7 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
     return status;
 }
 
-int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
+static int make(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
 {
     *out = (report_diagnosis){0};
     assay_course_facts facts = {.loss = "", .loss_first = NAN, .loss_least = NAN, .loss_last = NAN};
@@ -353,8 +353,38 @@ int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *tri
     return status;
 }
 
+static void release_kept(void *made)
+{
+    report_diagnosis_release(made);
+    free(made);
+}
+
+int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
+{
+    assay_kept *kept = trial->diagnosis;
+    if (!kept)
+        return make(outcome, trial, out);
+    *out = (report_diagnosis){0};
+    if (!kept->made) {
+        report_diagnosis *made = assay_alloc_zeroed(1, sizeof *made);
+        const int status = made ? make(outcome, trial, made) : ASSAY_ENOMEM;
+        if (status != ASSAY_OK) {
+            free(made);
+            return status;
+        }
+        *kept = (assay_kept){made, release_kept};
+    }
+    *out = *(const report_diagnosis *)kept->made;
+    out->kept = true;
+    return ASSAY_OK;
+}
+
 void report_diagnosis_release(report_diagnosis *diagnosis)
 {
+    if (diagnosis->kept) {
+        *diagnosis = (report_diagnosis){0};
+        return;
+    }
     assay_diagnosis_release(&diagnosis->is);
     for (size_t i = 0; i < diagnosis->texts; i++)
         free(diagnosis->text[i]);

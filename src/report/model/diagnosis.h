@@ -10,9 +10,10 @@ typedef struct report_diagnosis {
     size_t count, room;
     char **text; /* what the evidence borrows; owned */
     size_t texts, text_room;
+    bool kept; /* the outcome has it, for the next who asks; all above is borrowed */
 } report_diagnosis;
 
-/* Diagnoses a trial that could be opened. Names are as the trial has them. Release with report_diagnosis_release(),
- * before the outcome. ASSAY_OK or ASSAY_ENOMEM. */
+/* Diagnoses a trial that could be opened; once for each outcome of an engine, whose trials have room to keep it. Names
+ * are as the trial has them. Release with report_diagnosis_release(), before the outcome. ASSAY_OK or ASSAY_ENOMEM. */
 int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out);
 void report_diagnosis_release(report_diagnosis *diagnosis);
