@@ -53,12 +53,14 @@ static inline uint64_t targets_beside(const walk *w, uint64_t loss)
     const assay_trial *trial = w->rule->trial;
     const assay_row first = assay_series_row(w->series, w->order[loss]);
     const char *name = assay_trial_tensor(trial, first.tensor), *end = strstr(name, "_output_0");
-    for (uint64_t i = 0; end && i < w->count; i++) {
+    for (uint64_t i = 0, next; end && i < w->count; i = next) {
         const assay_row row = assay_series_row(w->series, w->order[i]);
-        const char *other =
-            row.value[IS] == LABEL && row.worker == first.worker ? assay_trial_tensor(trial, row.tensor) : "";
-        if (strncmp(other, name, (size_t)(end - name)) == 0 && strcmp(other + (end - name), "_input_1") == 0)
-            return i;
+        const char *other = row.value[IS] == LABEL ? assay_trial_tensor(trial, row.tensor) : "";
+        next = tensor_end(w, i);
+        if (strncmp(other, name, (size_t)(end - name)) != 0 || strcmp(other + (end - name), "_input_1") != 0)
+            continue;
+        const uint64_t at = begin_of(w, i, next, first.worker);
+        return at < next ? at : w->count;
     }
     return w->count;
 }

@@ -546,16 +546,18 @@ static int test_targets(const walk *w, uint64_t from, uint64_t to, uint64_t inpu
     return status;
 }
 
-static uint64_t end_of(const walk *w, uint64_t from)
+/* Labels [from, to) of one worker against each input that it has. */
+static int test_against_inputs(const walk *w, uint64_t from, uint64_t to)
 {
-    const assay_row first = assay_series_row(w->series, w->order[from]);
-    uint64_t to = from + 1;
-    for (; to < w->count; to++) {
-        const assay_row row = assay_series_row(w->series, w->order[to]);
-        if (row.tensor != first.tensor || row.worker != first.worker)
-            break;
+    const uint32_t worker = assay_series_row(w->series, w->order[from]).worker;
+    int status = ASSAY_OK;
+    for (uint64_t k = 0, end; status == ASSAY_OK && k < w->count; k = end) {
+        end = tensor_end(w, k);
+        const uint64_t at = row_of(w, k)[IS] == INPUT ? begin_of(w, k, end, worker) : end;
+        if (at < end)
+            status = test_targets(w, from, to, at, end_of(w, at));
     }
-    return to;
+    return status;
 }
 
 static int test_input(const walk *w, uint64_t from, uint64_t to)
@@ -604,12 +606,8 @@ static int walk_tensors(const walk *w)
             status = test_label(w, from, to);
         else
             status = first.value[IS] == LOSS ? test_loss(w, from, to) : test_scores(w, from, to);
-        for (uint64_t k = 0, end; status == ASSAY_OK && first.value[IS] == LABEL && k < w->count; k = end) {
-            const assay_row input = assay_series_row(w->series, w->order[k]);
-            end = end_of(w, k);
-            if (input.value[IS] == INPUT && input.worker == first.worker)
-                status = test_targets(w, from, to, k, end);
-        }
+        if (status == ASSAY_OK && first.value[IS] == LABEL)
+            status = test_against_inputs(w, from, to);
     }
     return status;
 }
@@ -633,9 +631,7 @@ static int walk_channels(const walk *w)
 {
     int status = ASSAY_OK;
     for (uint64_t from = 0, to; status == ASSAY_OK && from < w->count; from = to) {
-        const uint32_t tensor = assay_series_row(w->series, w->order[from]).tensor;
-        for (to = from + 1; to < w->count && assay_series_row(w->series, w->order[to]).tensor == tensor;)
-            to++;
+        to = tensor_end(w, from);
         if (row_of(w, from)[IS] == INPUT)
             status = test_orders(w, from, to);
     }

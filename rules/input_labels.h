@@ -22,7 +22,7 @@ static inline bool is_only_loss(const walk *w, uint64_t from)
 {
     const assay_trial *trial = w->rule->trial;
     const char *name = assay_trial_tensor(trial, assay_series_row(w->series, w->order[from]).tensor);
-    for (uint64_t i = 0; i < w->count; i++) {
+    for (uint64_t i = 0; i < w->count; i = tensor_end(w, i)) {
         const char *other = assay_trial_tensor(trial, assay_series_row(w->series, w->order[i]).tensor);
         const size_t kind = strcspn(name, "_");
         if (row_of(w, i)[IS] == LOSS &&

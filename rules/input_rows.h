@@ -95,6 +95,41 @@ static inline int64_t mode_step_of(const walk *w, uint64_t i)
     return step ? step->mode_step : -1;
 }
 
+/* The first row at or behind `from` of a tensor or worker behind (tensor, worker); w->count: there is none. */
+static inline uint64_t row_behind(const walk *w, uint64_t from, uint32_t tensor, uint32_t worker)
+{
+    uint64_t low = from, high = w->count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const assay_row row = assay_series_row(w->series, w->order[middle]);
+        if (row.tensor < tensor || (row.tensor == tensor && row.worker <= worker))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Where the rows of one worker of a tensor end that begin at `from`; and those of all its workers. */
+static inline uint64_t end_of(const walk *w, uint64_t from)
+{
+    const assay_row first = assay_series_row(w->series, w->order[from]);
+    return row_behind(w, from, first.tensor, first.worker);
+}
+
+static inline uint64_t tensor_end(const walk *w, uint64_t from)
+{
+    return row_behind(w, from, assay_series_row(w->series, w->order[from]).tensor, UINT32_MAX);
+}
+
+/* Where rows of a worker begin in the tensor [from, to); `to`: it has none. */
+static inline uint64_t begin_of(const walk *w, uint64_t from, uint64_t to, uint32_t worker)
+{
+    const assay_row first = assay_series_row(w->series, w->order[from]);
+    const uint64_t at = worker == 0 || first.worker >= worker ? from : row_behind(w, from, first.tensor, worker - 1);
+    return at < to && assay_series_row(w->series, w->order[at]).worker == worker ? at : to;
+}
+
 static inline int test(const walk *w, uint64_t i, uint32_t which, bool fired, double value, double threshold,
                        const char *note)
 {
