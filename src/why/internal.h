@@ -57,6 +57,8 @@ typedef struct why_facts {
 typedef struct why_note {
     why_kind kind;
     char *path, *text; /* of the file or directory; what was so; owned */
+    uint64_t line;     /* of a file of text; 0: it has none */
+    char *entry;       /* where else in it: "record 57", a tensor; owned; NULL */
     int64_t step;      /* -1 */
     double time;       /* seconds since 1970, UTC; NaN */
     bool wrong;        /* it is a fault, and the records say so without much doubt */
@@ -143,6 +145,11 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
 /* other.c: collective. */
 int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_options *options, const char *directory,
                    assay_why *why, assay_error *err);
+
+/* place.c: on rank 0. Sets line and entry of a note of a log of metrics, and its path where it stands in another file of the
+ * log: where the metric, a tensor of the log's trial, has its value of that step. Nothing where that is not found. `tensor` "":
+ * any. 0 or ASSAY_ENOMEM. */
+int why_find_step(assay_store *store, const why_place *place, int64_t step, const char *tensor, why_note *note);
 
 /* combine.c: on rank 0. 0 or ASSAY_ENOMEM. */
 int why_combine(assay_why *why);

@@ -144,6 +144,22 @@ static char *path_of(const why_place *place)
                             : assay_copy_text(place->first);
 }
 
+/* Adds a note of a place, and where in it stands what it says. */
+static bool add_note_of(assay_why *why, assay_store *store, const why_place *place, const char *tensor, why_note *note)
+{
+    note->kind = place->kind;
+    note->path = path_of(place);
+    bool made = note->path != NULL;
+    if (store && made)
+        made = why_find_step(store, place, note->step, tensor, note) == ASSAY_OK;
+    if (place->kind == WHY_RECORDS && tensor[0] && made)
+        made = (note->entry = assay_copy_text(tensor)) != NULL;
+    made = made && why_add_note(why, *note);
+    free(note->path);
+    free(note->entry);
+    return made;
+}
+
 /* On rank 0: causes of what the rules found, and the verdict where they found nothing. */
 static int take_notes(assay_why *why, const why_place *place, const assay_outcome *outcome, const char *verdict)
 {
@@ -151,9 +167,11 @@ static int take_notes(assay_why *why, const why_place *place, const assay_outcom
     const uint64_t steps = assay_trial_steps(trial->info);
     report_diagnosis found;
     size_t told = 0;
+    assay_store *store = NULL;
     ASSAY_TRY(report_diagnose(outcome, trial, &found));
-    char *path = path_of(place);
-    bool made = path != NULL;
+    if (place->kind == WHY_METRICS && assay_store_open(why->directory, &store, NULL) != ASSAY_OK)
+        store = NULL; /* then it is the file alone that is named */
+    bool made = true;
     for (size_t i = 0; i < found.is.causes && made && told < NOTES_OF_PLACE; i++) {
         const assay_cause *c = &found.is.cause[i];
         const bool in_time = c->began.mode == ASSAY_MODE_NONE && place->kind == WHY_SYSTEM;
@@ -163,27 +181,25 @@ static int take_notes(assay_why *why, const why_place *place, const assay_outcom
         assay_buf text = ASSAY_BUF(1 << 16);
         assay_put_format(&text, "%s (%s)", c->sentence, found.evidence[c->evidence[0]].name);
         char *said = text_of(&text);
-        made = said && why_add_note(why, (why_note){.kind = place->kind,
-                                                    .path = path,
-                                                    .text = said,
-                                                    .step = in_time || c->began.step == INT64_MAX ? -1
-                                                            : c->began.alone                      ? c->began.to
-                                                                                                  : c->began.step,
-                                                    .time = in_time ? (double)c->began.to / 1e6 : NAN,
-                                                    .wrong = c->wrong && c->certainty >= ASSAY_LIKELY});
+        made = said && add_note_of(why, store, place, c->tensor,
+                                   &(why_note){.text = said,
+                                               .step = in_time || c->began.step == INT64_MAX ? -1
+                                                       : c->began.alone                      ? c->began.to
+                                                                                             : c->began.step,
+                                               .time = in_time ? (double)c->began.to / 1e6 : NAN,
+                                               .wrong = c->wrong && c->certainty >= ASSAY_LIKELY});
         free(said);
     }
     const assay_step_info *last = steps > 0 ? assay_trial_step(trial->info, steps - 1) : NULL;
     if (told == 0)
-        made = made && why_add_note(why, (why_note){.kind = place->kind,
-                                                    .path = path,
-                                                    .text = (char *)verdict,
-                                                    .step = !last                             ? -1
-                                                            : assay_trial_is_log(trial->info) ? last->mode_step
-                                                                                              : last->step,
-                                                    .time = NAN});
+        made = made && add_note_of(why, store, place, "",
+                                   &(why_note){.text = (char *)verdict,
+                                               .step = !last                             ? -1
+                                                       : assay_trial_is_log(trial->info) ? last->mode_step
+                                                                                         : last->step,
+                                               .time = NAN});
     report_diagnosis_release(&found);
-    free(path);
+    assay_store_close(store);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -242,23 +258,62 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
     return status == ASSAY_OK ? assay_comm_agree(comm, taken, err) : status;
 }
 
-/* On rank 0: what one of them is worth. */
-static int take_checkpoint(assay_why *why, const why_place *place, const assay_verify_step *step)
+/* The worst file of a checkpoint, the first of several; NULL: it has none that is known. */
+static const assay_verify_file *worst_file(const assay_verification *v, int64_t step)
 {
-    assay_buf text = ASSAY_BUF(1 << 16);
-    char *path = place->path[0] ? assay_path_join(place->path, step->name) : assay_copy_text(step->name);
+    const assay_verify_file *worst = NULL;
+    for (size_t i = 0; i < v->files; i++)
+        if (v->file[i].step == step && strchr(v->file[i].path, '.') && (!worst || v->file[i].state > worst->state))
+            worst = &v->file[i];
+    return worst;
+}
+
+/* What a file's first fault lies at: a tensor, an offset; of a sound checkpoint how much was looked at. */
+static void put_entry(const assay_verification *v, int64_t step, const assay_verify_file *fault, assay_buf *out)
+{
+    const char *said = fault ? fault->first : NULL;
+    const size_t path = fault ? strlen(fault->path) : 0;
+    size_t files = 0, tensors = 0;
+    if (said && strncmp(said, fault->path, path) == 0 && strncmp(said + path, ": ", 2) == 0)
+        said += path + 2;
+    const char *colon = said ? strstr(said, ": ") : NULL;
+    for (size_t i = 0; i < v->files; i++)
+        if (v->file[i].step == step) {
+            files++;
+            tensors += v->file[i].tensors;
+        }
+    if (fault && colon && strncmp(said, fault->path, path) != 0) /* "a.safetensors is missing: ..." */
+        assay_put_bytes(out, said, (size_t)(colon - said));
+    else if (!fault && files > 0)
+        assay_put_format(out, "%zu file%s, %zu tensor%s", files, files > 1 ? "s" : "", tensors,
+                         tensors == 1 ? "" : "s");
+}
+
+/* On rank 0: what one of them is worth, and by which file. */
+static int take_checkpoint(assay_why *why, const why_place *place, const assay_verification *v,
+                           const assay_verify_step *step)
+{
+    assay_buf text = ASSAY_BUF(1 << 16), at = ASSAY_BUF(1 << 16);
+    const assay_verify_file *fault = step->state > ASSAY_VERIFY_NOTE ? worst_file(v, step->step) : NULL;
+    const char *name = fault && fault->state > ASSAY_VERIFY_NOTE ? fault->path : step->name;
+    char *path = place->path[0] ? assay_path_join(place->path, name) : assay_copy_text(name);
     const char *word = assay_verify_word(step->state);
     if (step->why && strncmp(step->why, word, strlen(word)) == 0) /* "damaged (model.safetensors: ...)" */
         assay_put_format(&text, "is %s", step->why);
     else
         assay_put_format(&text, "is %s%s%s", word, step->why ? ": " : "", step->why ? step->why : "");
-    char *said = text_of(&text);
-    const bool made =
-        path && said &&
-        why_add_note(why,
-                     (why_note){.kind = WHY_CHECKPOINTS, .path = path, .text = said, .step = step->step, .time = NAN});
+    put_entry(v, step->step, fault, &at);
+    char *said = text_of(&text), *entry = text_of(&at);
+    const bool made = path && said && entry &&
+                      why_add_note(why, (why_note){.kind = WHY_CHECKPOINTS,
+                                                   .path = path,
+                                                   .text = said,
+                                                   .entry = entry[0] ? entry : NULL,
+                                                   .step = step->step,
+                                                   .time = NAN});
     free(path);
     free(said);
+    free(entry);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -279,7 +334,7 @@ static int ask_checkpoints(assay_comm *comm, const char *location, const why_pla
         char *text = text_of(&line);
         taken = text ? take_losses(why, place, found.losses, text) : ASSAY_ENOMEM;
         for (size_t i = 0; i < found.steps && taken == ASSAY_OK; i++)
-            taken = take_checkpoint(why, place, &found.step[i]);
+            taken = take_checkpoint(why, place, &found, &found.step[i]);
         if (taken == ASSAY_OK && !why->verify && found.last_sound >= 0 && !found.records) {
             const assay_verify_step *step = &found.step[found.last_sound];
             why->resume = place->path[0] ? assay_path_join(place->path, step->name) : assay_copy_text(step->name);

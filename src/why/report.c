@@ -82,6 +82,11 @@ static void put_note_members(const why_note *note, assay_jw *w)
         assay_jw_null(w, "step");
     ASSAY_JW(w, "time", isnan(note->time) ? NULL : report_time((int64_t)(note->time * 1e6), room), "text", note->text,
              "wrong", note->wrong, "file", note->path);
+    if (note->line > 0)
+        assay_jw_u64(w, "line", note->line);
+    else
+        assay_jw_null(w, "line");
+    ASSAY_JW(w, "entry", note->entry);
 }
 
 static void put_chain(const assay_why *why, assay_jw *w)
@@ -267,6 +272,12 @@ static void put_note_row(doc *d, const why_note *note)
     doc_put_text(d, note->text, strlen(note->text));
     doc_put(d, " (");
     doc_put_text(d, note->path, strlen(note->path));
+    if (note->line > 0)
+        doc_put(d, ":%" PRIu64, note->line);
+    if (note->entry) {
+        doc_put(d, ", ");
+        doc_put_text(d, note->entry, strlen(note->entry));
+    }
     doc_put(d, ")");
 }
 

@@ -16,7 +16,8 @@ bool why_add_note(assay_why *why, why_note note)
     *added = note;
     added->path = assay_copy_text(note.path);
     added->text = assay_copy_text(note.text);
-    return added->path && added->text;
+    added->entry = note.entry ? assay_copy_text(note.entry) : NULL;
+    return added->path && added->text && (added->entry || !note.entry);
 }
 
 const why_note *why_first_fault(const assay_why *why, why_kind kind)

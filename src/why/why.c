@@ -28,6 +28,7 @@ void assay_why_free(assay_why *why)
     for (size_t i = 0; i < why->note.count; i++) {
         free(why->note.list[i].path);
         free(why->note.list[i].text);
+        free(why->note.list[i].entry);
     }
     free(why->note.list);
     free(why->line.list);

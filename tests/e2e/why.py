@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import logs  # noqa: E402
 from dumps import stuck, write as write_dumps  # noqa: E402
 from made_traces import job, write as write_traces  # noqa: E402
 from launch import LAUNCHER, ROOT, Checks, mpirun, run  # noqa: E402
@@ -366,6 +367,26 @@ def dead_trials(checks, assay, top):
     checks.expect(before.code == after.code and before.out.split("\n")[0] == after.out.split("\n")[0], "a job that ended well: %s" % after)
 
 
+def entries(checks, assay, top):
+    """What a log of metrics says of a step has a place: the line of a text, the record of others."""
+    rows = [(s, 2.0 / (s + 1) if s != 25 else math.nan, None) for s in range(40)]
+    for name, put, place in (("csv", logs.csv, ("metrics.csv", 27, None)), ("tb", logs.tfevents, (None, None, "record 27")), ("wandb", logs.wandb, (None, None, "record 27"))):
+        directory = top / ("entries-" + name)
+        write(directory, {"slurm-7.out": steps(0, 1, 40) + traceback("0: ", OOM)})
+        put(directory / "log", rows)
+        done = run([assay, "why", directory, "--json", "--quiet"])
+        said = [r for r in json.loads(done.out)["timeline"] if r["source"] == "metrics" and r["step"] == 25]
+        checks.expect(said and (said[0]["line"], said[0]["entry"]) == place[1:] and (not place[0] or said[0]["file"].endswith(place[0])), "%s: %s" % (name, done))
+    for number in (10, 40):  # the first checkpoint's log ends before what is said; its lines are those of a program that writes for people
+        write(top / "entries-hf", {"slurm-7.out": steps(0, 1, 40) + traceback("0: ", OOM),
+                                   "checkpoint-%d/trainer_state.json" % number: json.dumps({"global_step": number, "log_history": [
+                                       {"epoch": 0.1, "loss": math.nan if s == 25 else 2.0 / s, "step": s} for s in range(1, number + 1)]}, indent=2).split("\n")})
+    done = run([assay, "why", top / "entries-hf", "--json", "--quiet"])
+    said = [r for r in json.loads(done.out)["timeline"] if r["source"] == "metrics" and r["step"] == 25]
+    text = (top / "entries-hf" / "checkpoint-40" / "trainer_state.json").read_text().split("\n")
+    checks.expect(said and said[0]["file"] == "checkpoint-40/trainer_state.json" and text[said[0]["line"] - 1].strip() == '"loss": NaN,', "hf: %s" % done)
+
+
 def sources(checks, assay, top):
     """Dumps name who hung where outputs do not, and the newest sound checkpoint is where to go on."""
     directory = top / "sources"
@@ -398,9 +419,12 @@ def sources(checks, assay, top):
     answer = json.loads(done.out)
     rows = [(r["source"], r.get("step"), r.get("file")) for r in answer["timeline"] if r["source"] != "output"]
     checks.expect(answer["resume"] == {"checkpoint": "saved/checkpoint-20", "state": "sound"} and "became NaN at TRAIN step 25" in answer["answer"]
-                  and rows == [("checkpoints", 20, "saved/checkpoint-20"), ("metrics", 25, "saved/checkpoint-30/trainer_state.json"), ("checkpoints", 30, "saved/checkpoint-30"),
+                  and rows == [("checkpoints", 20, "saved/checkpoint-20"), ("metrics", 25, "saved/checkpoint-30/trainer_state.json"), ("checkpoints", 30, "saved/checkpoint-30/model.safetensors"),
                                ("system metrics", None, "profile")], "a log beside checkpoints: %s, %s" % (rows, done))
+    places = [(r["line"], r["entry"]) for r in answer["timeline"] if r["source"] != "output"]
+    checks.expect(places == [(None, "1 file, 1 tensor"), (1, "entry 29"), (None, "w"), (None, None)], "places: %s" % places)
     text = run([assay, "why", directory, "--quiet"]).out
+    checks.expect("(saved/checkpoint-30/model.safetensors, w)" in " ".join(text.split()), "places in the text: %s" % text)
     checks.expect(text.index("step 20  ") < text.index("step 25  ") < text.index("cause: "), "the timeline: %s" % text)
     if LAUNCHER != "none":
         checks.expect(mpirun(3, [assay, "why", directory, "--json", "--quiet"]).out == done.out, "sources at three ranks: %s" % done)
@@ -566,6 +590,7 @@ def main():
         secrets(checks, args.assay, Path(top))
         forms(checks, args.assay, Path(top))
         dead_trials(checks, args.assay, Path(top))
+        entries(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
         names(checks, args.assay, Path(top))
         clocks(checks, args.assay, Path(top))
