@@ -58,15 +58,18 @@ static uint64_t put_head(const hook_record *r, uint64_t inner, uint64_t metadata
     put_shape(scratch, r);
     if (assay_buf_status(scratch) < 0)
         return 0;
-    size_t tag = strlen(r->tag);
+    const size_t tag = strlen(r->tag), worker = r->worker ? strlen(r->worker) : 0;
     uint64_t tensor = (r->dtype ? 2 : 0) + assay_pb_field_size(scratch->size) + inner;
-    uint64_t value = assay_pb_field_size(tag) + assay_pb_field_size(tensor) + metadata;
+    uint64_t value =
+        assay_pb_field_size(tag) + (worker ? assay_pb_field_size(worker) : 0) + assay_pb_field_size(tensor) + metadata;
     uint64_t message = assay_tfevent_size(r->step, value);
     if (message >= HOOK_MESSAGE_CEILING)
         return 0;
     assay_tfevent_put_frame(head, message);
     assay_tfevent_put_start(head, r->wall_time, r->step, value);
     assay_pb_put_field(head, 1, r->tag, tag);
+    if (worker)
+        assay_pb_put_field(head, 7, r->worker, worker);
     assay_pb_put_key(head, 8, ASSAY_WIRE_BYTES);
     assay_pb_put_varint(head, tensor);
     assay_pb_put_int(head, 1, r->dtype);

@@ -19,6 +19,7 @@ enum { HOOK_FRAME_HEADER = ASSAY_FRAME_HEAD, HOOK_FRAME_FOOTER = ASSAY_FRAME_FOO
 
 typedef struct hook_record {
     const char *tag;
+    const char *worker; /* who records it; NULL: nobody is named */
     int64_t step, mode_step;
     int mode;         /* assay_hook_mode */
     double wall_time; /* seconds since 1970 */

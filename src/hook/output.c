@@ -194,9 +194,10 @@ static int put_record(hook_output *out, const char *tag, const void *content, si
     return ASSAY_OK;
 }
 
-static hook_record record_of(const hook_item *item)
+static hook_record record_of(const hook_output *out, const hook_item *item)
 {
     return (hook_record){.tag = item->name,
+                         .worker = out->worker,
                          .step = item->step,
                          .mode_step = item->mode_step,
                          .mode = item->mode + 1,
@@ -215,7 +216,7 @@ static int too_large(const hook_item *item, assay_error *err)
 
 static int put_raw(hook_output *out, const hook_item *item, assay_error *err)
 {
-    hook_record r = record_of(item);
+    hook_record r = record_of(out, item);
     if (item->dtype == ASSAY_STRING)
         return hook_encode_strings(&r, item->data, &out->head, &out->tail)
                    ? put_record(out, item->name, NULL, 0, NULL, err)
@@ -233,7 +234,7 @@ static int put_reduction(hook_output *out, const hook_item *item, int code, doub
     const char *op = hook_reduction_name(code, &absolute);
     snprintf(tag, sizeof tag, "smdebug/reductions/%s%s/%s", absolute ? "abs_" : "", op, item->name);
     float value32 = (float)value;
-    hook_record r = record_of(item);
+    hook_record r = record_of(out, item);
     r.tag = tag;
     r.ndim = 0;
     r.dtype = narrow ? ASSAY_FLOAT32 : ASSAY_FLOAT64;
@@ -261,7 +262,7 @@ static int put_digest(hook_output *out, const hook_item *item, assay_error *err)
     char tag[HOOK_NAME_LENGTH + REDUCTION_NAME];
     int64_t digest = hook_digest(item->dtype, item->ndim, item->shape, item->data, item->bytes);
     snprintf(tag, sizeof tag, "assay/digest/%s", item->name);
-    hook_record r = record_of(item);
+    hook_record r = record_of(out, item);
     r.tag = tag;
     r.ndim = 0;
     r.dtype = ASSAY_INT64;
@@ -435,7 +436,7 @@ int hook_output_collections(hook_output *out, const hook_name *known, size_t cou
     else
         rc = write_file(out, make_path(out, err, "collections/000000000/%s_collections.json", out->worker), &text, err);
     assay_buf_clear(&text);
-    if (rc == ASSAY_OK && out->topology && hook_topology_put(out->topology, known, count, &text))
+    if (rc == ASSAY_OK && out->topology && hook_topology_put(out->topology, out->worker, known, count, &text))
         rc = write_file(out, make_path(out, err, "topology/%s.json", out->worker), &text, err);
     if (rc == ASSAY_OK) {
         out->collections_written = true;

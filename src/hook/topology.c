@@ -191,7 +191,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp((*x)->text, (*y)->text);
 }
 
-bool hook_topology_put(const hook_topology *t, const hook_name *known, size_t count, assay_buf *out)
+bool hook_topology_put(const hook_topology *t, const char *worker, const hook_name *known, size_t count, assay_buf *out)
 {
     const hook_name **sorted = assay_realloc_array(NULL, count + 1, sizeof *sorted);
     size_t pieces = 0;
@@ -204,7 +204,9 @@ bool hook_topology_put(const hook_topology *t, const hook_name *known, size_t co
     }
     if (sorted)
         qsort(sorted, pieces, sizeof *sorted, compare_names);
-    assay_put_format(out, "{");
+    assay_put_format(out, "{\"worker\": ");
+    assay_json_put_text(out, worker);
+    assay_put_format(out, ",\n ");
     put_list("meshes", '{', t->mesh, t->meshes, out);
     assay_put_format(out, ",\n ");
     put_list("groups", '[', t->group, t->groups, out);

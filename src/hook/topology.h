@@ -20,4 +20,5 @@ typedef struct hook_topology {
 /* Frees what was said. */
 void hook_topology_release(hook_topology *topology);
 /* Appends the file; `known` are names with their layouts. False: there is nothing to say. */
-bool hook_topology_put(const hook_topology *topology, const hook_name *known, size_t count, assay_buf *out);
+bool hook_topology_put(const hook_topology *topology, const char *worker, const hook_name *known, size_t count,
+                       assay_buf *out);

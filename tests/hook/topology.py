@@ -451,6 +451,28 @@ def test_groups():
     assert shown(path, "weight") == shown(os.path.join(WORK, "tp1"), "weight")
 
 
+def test_files_of_another_worker():
+    """A file of a worker lies in the place of another's, or both in each other's: it is named, and counts for nobody."""
+    names = {"events": "events/000000000001/000000000001_%s.tfevents", "index": "index/000000000/000000000001_%s.json",
+             "topology": "topology/%s.json", "run": "run/%s.json"}
+    for kind, name in names.items():
+        for swap in (True, False):
+            path = Path(record(fresh("whose"), 2, save_divided(2), learn_tp(1, 2)))
+            one, other = (path / (name % worker) for worker in ("worker_0", "worker_1"))
+            kept = one.read_bytes()
+            one.write_bytes(other.read_bytes())
+            if swap:
+                other.write_bytes(kept)
+            problems = report(str(path), 0 if kind == "run" else 3)["problems"]
+            for worker in ("worker_0", "worker_1") if swap else ("worker_0",):
+                told = [p["text"] for p in problems if p["file"] == name % worker]
+                assert any("another worker" in t and "worker_%d" % (worker == "worker_0") in t for t in told), (kind, told)
+            if kind in ("events", "index"):
+                assert run("show", str(path), "--regex", "loss", code=3).stderr
+            if kind != "run":
+                run("compare", "a=%s" % path, "b=%s" % os.path.join(WORK, "tp2"), "--out", str(path) + ".report", "--quiet", code=3)
+
+
 def main():
     os.makedirs(WORK, exist_ok=True)
     test_same_at_any_tp()
@@ -465,6 +487,7 @@ def main():
     test_damaged()
     test_refused()
     test_groups()
+    test_files_of_another_worker()
 
 
 main()

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "mesh/topology.h"
 #include "tfrecord/frame.h"
+#include "tfrecord/recorded.h"
 #include "format/smdebug/index_json.h"
 #include "format/smdebug/reductions.h"
 #include "trial/shard.h"
@@ -189,6 +190,17 @@ static int add_shapes(const job *j, assay_part *part)
     return ASSAY_OK;
 }
 
+/* Does the name of the event file say that it is of another worker or step than the index file? Then the index file lies
+ * in the place of another one. */
+static bool is_of_another(const assay_index_doc *doc, const assay_catalog *catalog, const assay_part *part)
+{
+    const char *worker = NULL, *own = catalog->worker_key[part->worker];
+    size_t length = 0;
+    int64_t step = 0;
+    return assay_recorded_event_name(doc->event, doc->event_length, &step, &worker, &length) &&
+           (step != part->step || length != strlen(own) || memcmp(worker, own, length) != 0);
+}
+
 /* Keeps the event file's name unless it is the usual one. 1: the name is refused. */
 static int set_event(const job *j, const assay_catalog *catalog, assay_part *part)
 {
@@ -205,6 +217,13 @@ static int set_event(const job *j, const assay_catalog *catalog, assay_part *par
     int length = assay_smdebug_event_path(catalog, part->step, part->worker, usual, sizeof usual);
     if (length > 0 && (size_t)length == doc->event_length && memcmp(usual, doc->event, doc->event_length) == 0)
         return ASSAY_OK;
+    if (is_of_another(doc, catalog, part)) {
+        assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, j->step, j->path, -1,
+                           "%s: event_file_name \"%.*s\" is that of another worker or step: the file lies in the place "
+                           "of another one, and is not used",
+                           j->path, shown(doc->event_length), doc->event);
+        return 1;
+    }
     part->files = assay_files_new_one(doc->event, doc->event_length);
     return part->files ? ASSAY_OK : ASSAY_ENOMEM;
 }

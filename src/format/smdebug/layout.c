@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "format/smdebug/collections_json.h"
 #include "format/smdebug/run_json.h"
@@ -254,6 +255,13 @@ bool assay_smdebug_holds_files(const char *directory)
         if (strncmp(directory, tops[i], strlen(tops[i])) == 0 && !strchr(directory + strlen(tops[i]), '/'))
             return true;
     return false;
+}
+
+bool assay_smdebug_is_anothers(const char *file, const char *said)
+{
+    const char *name = assay_path_name(file);
+    const size_t length = said ? strlen(said) : 0;
+    return said && (strncmp(name, said, length) != 0 || strcmp(name + length, ".json") != 0);
 }
 
 bool assay_smdebug_probe(const assay_names *top)

@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "format/smdebug/smdebug.h"
 #include "trial/names.h"
 
 static const char *const mode_names[ASSAY_MODES] = {"", "TRAIN", "EVAL", "PREDICT", "GLOBAL"};
@@ -212,6 +213,10 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
         cJSON_Delete(document);
         return problems->status;
     }
+    const char *whose = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(document, "worker"));
+    if (assay_smdebug_is_anothers(file, whose))
+        assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1,
+                           "%s: it says that it is of %.100s: the file is that of another worker", file, whose);
     if (assay_json_is_changed(text, size))
         assay_problems_add(problems, ASSAY_PROBLEM_FACTS, -1, file, -1, "%s: " ASSAY_JSON_CHANGED, file);
     status = facts->files == 0 ? take_all(facts, document) : add_host(facts, document);

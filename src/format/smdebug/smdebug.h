@@ -19,6 +19,9 @@ int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *con
 int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                               assay_place_visit *visit, void *context);
 
+/* Does a JSON file of a worker ("run/worker_0.json") say that it is another's? `said`: its member "worker", or NULL. */
+bool assay_smdebug_is_anothers(const char *file, const char *said);
+
 /* index.c */
 int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                         assay_dict *tensors, assay_shard *shard, assay_problems *problems);

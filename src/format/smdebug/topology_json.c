@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/keys.h"
 #include "container/pickle.h"
+#include "format/smdebug/smdebug.h"
 
 typedef struct reader {
     assay_said *said;
@@ -239,8 +240,17 @@ int assay_topology_json_add(assay_said *said, uint32_t worker, const char *file,
         status = refuse(&r, "the file", "it is not a JSON object");
     else if (assay_json_is_changed(text, size))
         assay_problems_add(problems, ASSAY_PROBLEM_TOPOLOGY, -1, file, -1, "%s: " ASSAY_JSON_CHANGED, file);
-    static const char *const known[] = {"meshes", "groups", "tensors", "layouts", "crc32c", NULL};
+    static const char *const known[] = {"worker", "meshes", "groups", "tensors", "layouts", "crc32c", NULL};
     name_odd_key(&r, "the file", document, known);
+    const char *whose = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(document, "worker"));
+    if (assay_smdebug_is_anothers(file, whose)) {
+        assay_problems_add(problems, ASSAY_PROBLEM_TOPOLOGY, -1, file, -1,
+                           "%s: it says that it is of %.100s: the file is that of another worker; which pieces this "
+                           "worker has is not known",
+                           file, whose);
+        cJSON_Delete(document);
+        return problems->status;
+    }
     if (status == ASSAY_OK && cJSON_IsObject(document))
         status = take_all(&r, document, "meshes", take_mesh);
     ASSAY_THEN(status, take_all(&r, document, "groups", take_group));

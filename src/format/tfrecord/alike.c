@@ -19,11 +19,11 @@ enum {
 };
 
 typedef struct pattern {
-    uint64_t size;                                   /* of the payload; 0: no pattern */
-    uint32_t first;                                  /* the place behind the step */
-    uint32_t head, tail;                             /* bytes before and behind the content */
-    uint32_t digits, digits_end;                     /* in the tail: the mode's step; equal: it is not said */
-    uint32_t tag_at, tag_end, tensor_at, tensor_end; /* places in the payload */
+    uint64_t size;               /* of the payload; 0: no pattern */
+    uint32_t first;              /* the place behind the step */
+    uint32_t head, tail;         /* bytes before and behind the content */
+    uint32_t digits, digits_end; /* in the tail: the mode's step; equal: it is not said */
+    uint32_t tag_at, tag_end, node_at, node_end, tensor_at, tensor_end; /* places in the payload; no node: equal */
     uint64_t dtype;
     int mode, dims;
     int64_t shape[DIMS_MOST];
@@ -76,6 +76,8 @@ static bool is_like(const pattern *p, const uint8_t *bytes, uint64_t size, uint6
         return false;
     parts->tag_at = at + p->tag_at;
     parts->tag_end = at + p->tag_end;
+    parts->node_at = at + p->node_at;
+    parts->node_end = at + p->node_end;
     parts->tensor_at = at + p->tensor_at;
     parts->tensor_end = at + p->tensor_end;
     parts->content_at = at + p->head;
@@ -105,7 +107,7 @@ static void remember(pattern *p, const uint8_t *bytes, uint64_t size, uint64_t a
     p->size = 0;
     if (!parts->has_tensor || parts->has_simple || parts->unknown_rank || parts->dims > DIMS_MOST ||
         parts->content_at == parts->content_end || head > HEAD_MOST || tail > TAIL_MOST || parts->tag_at < at ||
-        parts->tag_end > parts->content_at)
+        parts->tag_end > parts->content_at || parts->node_end > parts->content_at)
         return;
     /* What is said twice counts where it is said last. */
     if (first == 0 || parts->time_end != at + TIME || parts->step_end != at + first)
@@ -119,6 +121,9 @@ static void remember(pattern *p, const uint8_t *bytes, uint64_t size, uint64_t a
     }
     p->tag_at = (uint32_t)(parts->tag_at - at);
     p->tag_end = (uint32_t)(parts->tag_end - at);
+    const bool node = parts->node_at < parts->node_end;
+    p->node_at = node ? (uint32_t)(parts->node_at - at) : 0;
+    p->node_end = node ? (uint32_t)(parts->node_end - at) : 0;
     p->tensor_at = (uint32_t)(parts->tensor_at - at);
     p->tensor_end = (uint32_t)(parts->tensor_end - at);
     p->dtype = parts->dtype;

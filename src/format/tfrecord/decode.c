@@ -3,9 +3,12 @@
 
 #include <assay/rule.h>
 
+#include <string.h>
+
 #include "base/crc32c.h"
 #include "base/fault.h"
 #include "tfrecord/frame.h"
+#include "tfrecord/recorded.h"
 #include "format/tfrecord/alike.h"
 #include "format/tfrecord/typed.h"
 
@@ -50,6 +53,28 @@ static int copy_tag(assay_decoded *d, assay_view *view, const assay_record_parts
     return assay_view_copy(view, p->tag_at, p->tag_end, d->tag, err);
 }
 
+/* A record may say which worker recorded it (as "worker_3"), and its file is called after one. TensorFlow has the names
+ * of operations there. */
+static int check_worker(assay_view *view, const assay_record_parts *p, const assay_record *r, assay_error *err)
+{
+    static const char start[] = "worker_";
+    enum { NAME_MOST = 64 };
+    char said[NAME_MOST];
+    const char *worker = NULL;
+    size_t length = 0;
+    int64_t step;
+    const uint64_t size = p->node_end - p->node_at;
+    if (size < sizeof start || size > NAME_MOST ||
+        !assay_recorded_event_name(view->path, strlen(view->path), &step, &worker, &length))
+        return ASSAY_OK;
+    ASSAY_TRY(assay_view_copy(view, p->node_at, p->node_end, said, err));
+    if (memcmp(said, start, sizeof start - 1) != 0 || (size == length && memcmp(said, worker, length) == 0))
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EFORMAT,
+                      "%s: offset %llu: the record says that %.*s recorded it: the file is that of another worker",
+                      view->path, (unsigned long long)r->offset, (int)size, said);
+}
+
 /* Typed values and strings are decoded now, from sound bytes only. */
 static int decode_values(assay_decoded *d, assay_view *view, const assay_record_parts *p, assay_record *r,
                          size_t budget, assay_error *err)
@@ -72,6 +97,7 @@ int assay_tfrecord_decode(assay_decoded *d, assay_view *view, size_t budget, ass
     ASSAY_THEN(status, assay_alike_walk(&d->kept, view, r->offset + ASSAY_FRAME_HEAD,
                                         r->offset + r->length - ASSAY_FRAME_FOOT, &parts, r, err));
     ASSAY_THEN(status, assay_record_describe(view, &parts, r, err));
+    ASSAY_THEN(status, check_worker(view, &parts, r, err));
     ASSAY_THEN(status, copy_tag(d, view, &parts, r, err));
     return status == ASSAY_OK ? decode_values(d, view, &parts, r, budget, err) : status;
 }

@@ -16,6 +16,7 @@ static void forget(value_parts *v)
 {
     assay_record_parts *p = v->parts;
     p->mode_step_at = p->mode_step_end = 0;
+    p->node_at = p->node_end = 0;
     p->tag_at = p->tag_end = p->tensor_at = p->tensor_end = p->content_at = p->content_end = p->dtype = 0;
     p->has_tensor = p->has_simple = p->unknown_rank = false;
     p->simple = 0;
@@ -161,7 +162,7 @@ static int walk_metadata(assay_wire w, value_parts *v, assay_error *err)
 static int walk_value_field(const assay_wire *w, const assay_field *f, value_parts *v, assay_error *err)
 {
     unsigned type = f->number == 2 ? ASSAY_WIRE_FIXED32 : ASSAY_WIRE_BYTES;
-    if (f->number != 1 && f->number != 2 && f->number != 8 && f->number != 9)
+    if (f->number != 1 && f->number != 2 && f->number != 7 && f->number != 8 && f->number != 9)
         return ASSAY_OK;
     ASSAY_TRY(assay_wire_expect(w, f, type, err));
     if (f->number == 8) {
@@ -173,6 +174,9 @@ static int walk_value_field(const assay_wire *w, const assay_field *f, value_par
     if (f->number == 1) {
         v->parts->tag_at = f->at;
         v->parts->tag_end = f->end;
+    } else if (f->number == 7) {
+        v->parts->node_at = f->at;
+        v->parts->node_end = f->end;
     } else {
         v->parts->has_simple = true;
         v->parts->simple = (uint32_t)f->value;

@@ -9,6 +9,8 @@ typedef struct assay_record_parts {
     uint64_t time_end, step_end;          /* where what is said of time and step ends; 0: nothing is said */
     uint64_t mode_step_at, mode_step_end; /* the digits of the record's mode_step; 0: it is not said */
     uint64_t tag_at, tag_end;
+    uint64_t node_at,
+        node_end; /* node_name: libassay_hook says there which worker recorded it; equal: nothing is said */
     bool has_tensor, has_simple;
     uint32_t simple; /* the bits of simple_value */
     uint64_t tensor_at, tensor_end;

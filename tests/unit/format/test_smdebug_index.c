@@ -125,6 +125,12 @@ static void test_unusable(void)
          "inside the trial"},
         {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"\"}, \"tensor_payload\": []}",
          "inside the trial"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": "
+         "\"events/000000000005/000000000005_worker_0.tfevents\"}, \"tensor_payload\": []}",
+         "of another worker or step"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": "
+         "\"events/000000000006/000000000006_worker_1.tfevents\"}, \"tensor_payload\": []}",
+         "of another worker or step"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parsed p;

@@ -8,11 +8,12 @@
 
 static void test_bytes(void)
 {
-    /* tag "ab", step 5, mode TRAIN, mode step 3, float32 of shape (2), wall time 1.0 */
+    /* tag "ab", of worker "w7", step 5, mode TRAIN, mode step 3, float32 of shape (2), wall time 1.0 */
     static const uint8_t expected[] = {0x09, 0,    0,    0,    0,    0,    0,    0xf0, 0x3f, /* wall_time */
                                        0x10, 5,                                              /* step */
-                                       0x2a, 0x3d, 0x0a, 0x3b,                               /* summary, value */
+                                       0x2a, 0x41, 0x0a, 0x3f,                               /* summary, value */
                                        0x0a, 2,    'a',  'b',                                /* tag */
+                                       0x3a, 2,    'w',  '7',                                /* node_name */
                                        0x42, 0x18, 0x08, 1,                                  /* tensor, dtype */
                                        0x12, 0x0a, 0x12, 8,    0x08, 2,    0x12, 4,    'a',  'b',  '_', '2', /* shape */
                                        0x22, 8,    0,    0,    0x80, 0x3f, 0,    0,    0,    0x40, /* content */
@@ -21,7 +22,7 @@ static void test_bytes(void)
                                        'd',  'e',  0x12, 1,    '1'};
     static const float content[2] = {1, 2};
     static const int64_t shape = 2;
-    hook_record r = {"ab", 5, 3, 1, 1.0, 1, 1, &shape, sizeof content};
+    hook_record r = {"ab", "w7", 5, 3, 1, 1.0, 1, 1, &shape, sizeof content};
     assay_buf head, tail, all;
     assay_buf_init(&head, HOOK_RECORD_CEILING);
     assay_buf_init(&tail, HOOK_RECORD_CEILING);
@@ -48,7 +49,7 @@ static void test_limits(void)
     assay_buf head, tail;
     assay_buf_init(&head, HOOK_RECORD_CEILING);
     assay_buf_init(&tail, HOOK_RECORD_CEILING);
-    hook_record r = {"a", 0, 0, 4, 0.0, 4, 1, &shape, HOOK_MESSAGE_CEILING - 1};
+    hook_record r = {"a", NULL, 0, 0, 4, 0.0, 4, 1, &shape, HOOK_MESSAGE_CEILING - 1};
     CU_ASSERT_EQUAL(hook_encode_tensor(&r, &head, &tail), 0);
     r.content = HOOK_MESSAGE_CEILING - 1000;
     CU_ASSERT(hook_encode_tensor(&r, &head, &tail) > r.content);
