@@ -130,6 +130,11 @@ int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mod
  * step before the first, or more than ASSAY_HOOK_FARTHEST_BACK of them. */
 enum { ASSAY_HOOK_FARTHEST_BACK = 63 };
 int assay_hook_go_back(assay_hook *hook, int back);
+/* assay_hook_set_mode() and assay_hook_step() in one, for who is called at every step: bit i of the result is set when
+ * tensor i of these, of at most 62, would be saved now (assay_hook_wants()), and ASSAY_HOOK_ACTIVE when anything would
+ * (assay_hook_active()). `mode` 0: the mode as it is. 0 for NULL and after a failure. */
+#define ASSAY_HOOK_ACTIVE ((uint64_t)1 << 62)
+uint64_t assay_hook_next(assay_hook *hook, int mode, size_t count, const char *const *tensors);
 /* True when the current step saves any collection. False for NULL. */
 bool assay_hook_active(const assay_hook *hook);
 /* True when a tensor of this name would be saved now: lets a caller spare itself a copy from a device. */
@@ -262,6 +267,13 @@ typedef struct assay_hook_counts {
 
 /* Fills *counts; zeros for NULL. */
 void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts);
+
+/* What is saved from now on is charged to this account, 0 to ASSAY_HOOK_ACCOUNTS - 1. Account 0, that of the beginning,
+ * has also what each step takes whatever is in it: its files. ASSAY_EUSAGE for another account. */
+enum { ASSAY_HOOK_ACCOUNTS = 3 };
+int assay_hook_charge(assay_hook *hook, int account);
+/* What assay_hook_cost.writer has of an account. 0 for NULL, and for another account. */
+double assay_hook_charged(assay_hook *hook, int account);
 
 /* What the recording has cost so far. */
 typedef struct assay_hook_cost {

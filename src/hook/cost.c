@@ -15,6 +15,31 @@ void assay_hook_get_cost(assay_hook *hook, assay_hook_cost *cost)
     pthread_mutex_unlock(&hook->lock);
 }
 
+int assay_hook_charge(assay_hook *hook, int account)
+{
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = ASSAY_OK;
+    if (account < 0 || account >= ASSAY_HOOK_ACCOUNTS)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_charge: there is no such account");
+    else
+        hook->account = account;
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+double assay_hook_charged(assay_hook *hook, int account)
+{
+    double seconds = 0;
+    if (!hook || hook_forked(hook) || account < 0 || account >= ASSAY_HOOK_ACCOUNTS)
+        return seconds;
+    pthread_mutex_lock(&hook->lock);
+    seconds = hook->writer_of[account];
+    pthread_mutex_unlock(&hook->lock);
+    return seconds;
+}
+
 /* "640 bytes", "1.3 MB" */
 static void put_bytes(assay_buf *out, uint64_t bytes)
 {

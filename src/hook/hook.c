@@ -306,8 +306,11 @@ int assay_hook_flush(assay_hook *hook)
     if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
+    hook->flushing++;
+    pthread_cond_signal(&hook->work);
     while (hook->started && !hook->stalled && !hook_writer_idle(hook) && hook_wait(hook)) {
     }
+    hook->flushing--;
     int rc = hook->counts.status;
     pthread_mutex_unlock(&hook->lock);
     return rc;

@@ -38,6 +38,9 @@ struct assay_hook {
     uint64_t serial;        /* of the current step, 0 before the first */
     uint64_t closed;        /* steps up to this serial are closed */
     unsigned waiting;       /* savers that wait for room */
+    unsigned flushing;      /* callers that wait until all closed steps are on disk */
+    unsigned lent;          /* callers that wait until the writer has read their tensor where it is */
+    bool gathering;         /* the writer lets steps gather, and is woken only where hook_hurries() */
     _Atomic uint64_t mask;  /* collections saved at the current step; read without the lock */
     _Atomic bool recording; /* frozen, not off, a step has begun; read without the lock */
     hook_names names;
@@ -45,10 +48,12 @@ struct assay_hook {
     uint64_t writing;              /* serial of the step that is open in the writer, 0 for none */
     bool stopping, started, ended; /* of the writer */
     double writer_cost;            /* seconds of processor time, when it last did something */
-    int failure;                   /* why recording could not begin */
-    uint64_t pulse;                /* how often the writer has done something */
-    bool stalled;                  /* it did nothing for config.stall seconds, and nothing since */
-    unsigned forks;                /* of the process when the hook was opened (wait.h) */
+    double writer_of[ASSAY_HOOK_ACCOUNTS];
+    int account;    /* of what is saved now */
+    int failure;    /* why recording could not begin */
+    uint64_t pulse; /* how often the writer has done something */
+    bool stalled;   /* it did nothing for config.stall seconds, and nothing since */
+    unsigned forks; /* of the process when the hook was opened (wait.h) */
     pthread_t writer;
     hook_output output;    /* the writer's own while it runs */
     double calls_cost;     /* seconds of the training's threads at saved steps */
@@ -98,3 +103,6 @@ int hook_writer_start(assay_hook *hook, assay_error *err);
 bool hook_writer_stop(assay_hook *hook);
 /* True when every closed step is on disk. The caller holds the lock. */
 bool hook_writer_idle(assay_hook *hook);
+/* True when what is queued does not wait until more has gathered: it is much, or somebody waits for it. The caller holds
+ * the lock. */
+bool hook_hurries(const assay_hook *hook);

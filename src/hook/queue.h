@@ -24,6 +24,7 @@ typedef struct hook_item {
     assay_hook_layout layout; /* its numbers are behind the shape */
     uint64_t mask;            /* collections that save it now; 0 for a scalar of no collection */
     int dtype, ndim;
+    int account;          /* what it costs to write is charged to */
     bool given;           /* `data` is not the tensor, but an assay_hook_statistics of it */
     const int64_t *shape; /* behind this struct */
     const void *data;     /* behind the shape, or the caller's own memory when the tensor is too large for the ring */

@@ -8,18 +8,21 @@
 #include "hook/layout.h"
 #include "hook/reduce.h"
 
-enum { WAKE_BYTES = 1 << 20 };
+/* The lock is held. */
+static int set_mode(assay_hook *hook, int mode)
+{
+    if (mode < ASSAY_HOOK_TRAIN || mode > ASSAY_HOOK_GLOBAL)
+        return hook_failed(hook, ASSAY_EUSAGE, "assay_hook_set_mode: there is no such mode");
+    hook->mode = mode - 1;
+    return ASSAY_OK;
+}
 
 int assay_hook_set_mode(assay_hook *hook, int mode)
 {
     if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
-    int rc = ASSAY_OK;
-    if (mode < ASSAY_HOOK_TRAIN || mode > ASSAY_HOOK_GLOBAL)
-        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_set_mode: there is no such mode");
-    else
-        hook->mode = mode - 1;
+    int rc = set_mode(hook, mode);
     pthread_mutex_unlock(&hook->lock);
     return rc;
 }
@@ -43,11 +46,9 @@ static const char *mode_name(int mode)
     return names[mode];
 }
 
-int assay_hook_step(assay_hook *hook)
+/* The lock is held. */
+static int next_step(assay_hook *hook)
 {
-    if (!hook || hook_forked(hook))
-        return ASSAY_OK;
-    pthread_mutex_lock(&hook->lock);
     int rc = hook_begin(hook);
     if (!hook->off) {
         while (hook->waiting) /* their tensors belong to the step that ends */
@@ -67,11 +68,43 @@ int assay_hook_step(assay_hook *hook)
         hook->recorded.passed[hook->mode]++;
         hook->recorded.saved[hook->mode] += atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
         atomic_store_explicit(&hook->recording, true, memory_order_relaxed);
-        if (hook->queue.items || hook->writing)
+        if ((hook->queue.items || hook->writing) && (!hook->gathering || hook_hurries(hook)))
             pthread_cond_signal(&hook->work);
     }
+    return rc;
+}
+
+int assay_hook_step(assay_hook *hook)
+{
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = next_step(hook);
     pthread_mutex_unlock(&hook->lock);
     return rc;
+}
+
+/* The collections that want a tensor now. The lock is held. */
+static uint64_t mask_of(assay_hook *hook, const char *tensor)
+{
+    hook_name *name;
+    bool found = tensor && hook_names_find(&hook->names, &hook->config, tensor, &name, NULL) == ASSAY_OK;
+    return found ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
+}
+
+uint64_t assay_hook_next(assay_hook *hook, int mode, size_t count, const char *const *tensors)
+{
+    uint64_t found = 0;
+    if (!hook || hook_forked(hook))
+        return found;
+    pthread_mutex_lock(&hook->lock);
+    int rc = mode ? set_mode(hook, mode) : ASSAY_OK;
+    ASSAY_THEN(rc, next_step(hook));
+    bool active = rc == ASSAY_OK && atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
+    for (size_t i = 0; active && i < count && i < 62; i++)
+        found |= (uint64_t)(mask_of(hook, tensors[i]) != 0) << i;
+    pthread_mutex_unlock(&hook->lock);
+    return active ? found | ASSAY_HOOK_ACTIVE : found;
 }
 
 int assay_hook_step_end(assay_hook *hook)
@@ -182,10 +215,8 @@ static uint64_t mask_now(assay_hook *hook, const char *tensor)
 {
     if (!assay_hook_active(hook) || !tensor)
         return 0;
-    hook_name *name;
     pthread_mutex_lock(&hook->lock);
-    bool found = hook_names_find(&hook->names, &hook->config, tensor, &name, NULL) == ASSAY_OK;
-    uint64_t mask = found ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
+    uint64_t mask = mask_of(hook, tensor);
     pthread_mutex_unlock(&hook->lock);
     return mask;
 }
@@ -238,17 +269,17 @@ static hook_item *reserve(assay_hook *hook, int ndim, size_t bytes)
     item->mode = at->mode;
     item->mode_step = at->mode_step;
     item->again = hook->again;
+    item->account = hook->account;
     item->wall_time = now();
     return item;
 }
 
 /* Hands an item over. The writer is woken when there is enough for it to do or somebody waits for it, not for every
  * small tensor: the end of the step wakes it anyway. The lock is held. */
-static void publish(assay_hook *hook, hook_item *item, bool awaited)
+static void publish(assay_hook *hook, hook_item *item)
 {
-    size_t enough = hook->config.memory / 8 < WAKE_BYTES ? (size_t)hook->config.memory / 8 : WAKE_BYTES;
     item->ready = true;
-    if (awaited || hook->waiting || item->serial <= hook->closed || hook->queue.used >= enough)
+    if (hook_hurries(hook) || (item->serial <= hook->closed && !hook->gathering))
         pthread_cond_signal(&hook->work);
 }
 
@@ -302,9 +333,11 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, cons
         uint64_t ticket = hook->queue.pushed;
         item->data = data;
         item->bytes = bytes;
-        publish(hook, item, true);
+        hook->lent++;
+        publish(hook, item);
         while (hook->queue.popped < ticket)
             pthread_cond_wait(&hook->done, &hook->lock);
+        hook->lent--;
         return;
     }
     if (bytes) {
@@ -313,7 +346,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, cons
         memcpy(place, data, bytes);
         pthread_mutex_lock(&hook->lock);
     }
-    publish(hook, item, false);
+    publish(hook, item);
 }
 
 /* 1 when there is something to do. 0: nothing is saved now. The lock is not held. */
@@ -433,7 +466,7 @@ static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mas
         memcpy(at + 8, texts[i], length);
         at += 8 + length;
     }
-    publish(hook, item, false);
+    publish(hook, item);
     return ASSAY_OK;
 }
 

@@ -38,6 +38,7 @@ void hook_wait_init(assay_hook *hook)
     pthread_once(&once, watch_forks);
     hook->forks = atomic_load(&forks);
     hook_init_condition(&hook->done);
+    hook_init_condition(&hook->work);
 }
 
 bool hook_forked(const assay_hook *hook)

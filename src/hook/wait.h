@@ -12,7 +12,7 @@
 
 enum { HOOK_STALL_SECONDS = 30 };
 
-/* Makes hook->done, whose waits have a limit. */
+/* Makes hook->done and hook->work, whose waits have a limit. */
 void hook_wait_init(assay_hook *hook);
 /* Waits until the writer has done something, and says nothing. False when it did nothing for `stall_seconds`. The caller
  * holds the lock. */

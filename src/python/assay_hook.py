@@ -20,7 +20,6 @@ import contextlib
 import copy
 import ctypes.util
 import functools
-import json
 import os
 import sys
 import time
@@ -34,6 +33,7 @@ from assay_hook_config import (Collection, CollectionKeys, CollectionManager, Mo
 from assay_hook_topology import Layout  # noqa: F401: of save_tensor()
 
 modes = ModeKeys
+_GLOBAL = ModeKeys.GLOBAL.value
 
 
 class _Error(ctypes.Structure):
@@ -58,7 +58,8 @@ _SIGNATURES = {
     "open": [_TEXT, ctypes.c_int, ctypes.c_int, ctypes.POINTER(_HOOK), ctypes.POINTER(_Error)],
     "set": [_HOOK, _TEXT, _TEXT], "collection": [_HOOK, _TEXT], "collection_set": [_HOOK, _TEXT, _TEXT, _TEXT],
     "collection_regex": [_HOOK, _TEXT, _TEXT], "collection_name": [_HOOK, _TEXT, _TEXT], "load": [_HOOK, _TEXT],
-    "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT], "step_end": [_HOOK],
+    "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "charge": [_HOOK, ctypes.c_int], "charged": [_HOOK, ctypes.c_int],
+    "next": [_HOOK, ctypes.c_int, ctypes.c_size_t, ctypes.POINTER(_TEXT)], "active": [_HOOK], "wants": [_HOOK, _TEXT], "step_end": [_HOOK],
     "wants_statistics": [_HOOK, _TEXT], "set_interval": [_HOOK, _TEXT, ctypes.c_int64], "go_back": [_HOOK, ctypes.c_int],
     "save_statistics": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Statistics)],
     "get_cost": [_HOOK, ctypes.POINTER(_Cost)], "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],
@@ -87,6 +88,7 @@ def _load_library():
         entry.restype = ctypes.c_bool if function in ("active", "wants", "wants_statistics") else ctypes.c_int
     library.assay_hook_get_counts.restype = library.assay_hook_get_cost.restype = None
     library.assay_hook_phase_begin.restype = ctypes.c_int64
+    library.assay_hook_next.restype, library.assay_hook_charged.restype = ctypes.c_uint64, ctypes.c_double
     return library
 
 
@@ -106,20 +108,6 @@ def _goes_on(method):
         except Exception as error:  # noqa: B902
             self._complain(method.__name__.lstrip("_"), error)
     return guarded
-
-
-def _text(value):
-    return str(value).lower().encode() if isinstance(value, bool) else str(value).encode()
-
-
-def _settings(value, prefix=""):
-    """Each setting as (name, text): {"optim": {"lr": 0.1}} is ("optim.lr", "0.1")."""
-    for key, item in dict(value if hasattr(value, "items") else vars(value)).items():
-        if hasattr(item, "items"):
-            yield from _settings(item, "%s%s." % (prefix, key))
-        else:
-            plain = item is None or isinstance(item, (bool, list, tuple))
-            yield "%s%s" % (prefix, key), json.dumps(item, default=str) if plain else str(item)
 
 
 def _torch():
@@ -178,7 +166,8 @@ class Hook:
         self._copies = self._step_mode = self._flags = None
         self.collection_manager = CollectionManager(create_default=True)
         self._told = {}  # of each collection: the object, and how many patterns, which names and which settings the library knows
-        self.mode, self.mode_steps = ModeKeys.GLOBAL, {ModeKeys.GLOBAL: -1}
+        self.mode = ModeKeys.GLOBAL
+        self._steps = [None, None, None, None, -1]  # the last step of each mode, by the mode's value
         for c in self.collection_manager.collections.values():
             self._note_told(c)
         if out_dir is None and config_file is None and not os.environ.get("ASSAY_HOOK_CONFIG"):
@@ -214,7 +203,7 @@ class Hook:
         steps = None if save_config is None else SaveConfig.parse(save_config)
         pairs = [*settings.items(), *(steps.parameters() if steps else []), *(reduction_config.parameters() if reduction_config else [])]
         for key, value in pairs:
-            self._must(_lib.assay_hook_set(self._handle, key.encode(), _text(value)))
+            self._must(_lib.assay_hook_set(self._handle, key.encode(), assay_hook_config.text_of(value)))
         if laws:
             wanted = assay_hook_config.flat(said[1] if include_collections is None else include_collections)
             include_collections = [*wanted, Collection("laws", include_regex=["^state/laws/"])]
@@ -286,7 +275,7 @@ class Hook:
 
     def _set_facts(self, config):
         """Settings and versions, which `assay compare` sets side by side."""
-        for name, value in _settings(config or {}):
+        for name, value in assay_hook_config.settings(config or {}):
             _lib.assay_hook_setting(self._handle, name.encode(errors="replace"), value.encode(errors="replace"))
         versions = {m: getattr(sys.modules.get(m), "__version__", "") for m in ("torch", "numpy", "xgboost")}
         versions.update(python=sys.version.split()[0], cuda=getattr(getattr(_torch(), "version", None), "cuda", ""))
@@ -391,7 +380,7 @@ class Hook:
         for tensor in c.tensor_names - names:
             check(_lib.assay_hook_collection_name(self._handle, name, tensor.encode()))
         for key, value in given:
-            check(_lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value)))
+            check(_lib.assay_hook_collection_set(self._handle, name, key.encode(), assay_hook_config.text_of(value)))
         self._note_told(c)
 
     @_goes_on
@@ -421,11 +410,17 @@ class Hook:
 
     # -- steps
 
+    @property
+    def mode_steps(self):
+        """The last step of each mode that there were steps of; -1: it has begun none."""
+        return {mode: self._steps[mode.value] for mode in ModeKeys if self._steps[mode.value] is not None}
+
     @_goes_on
     def set_mode(self, mode):
         """The mode of the steps that begin from now on: modes.TRAIN, or "TRAIN"."""
         self.mode = assay_hook_config.mode_of(mode)
-        self.mode_steps.setdefault(self.mode, -1)
+        if self._steps[self.mode.value] is None:
+            self._steps[self.mode.value] = -1
         _lib.assay_hook_set_mode(self._handle, self.mode.value)
 
     @_goes_on
@@ -438,12 +433,16 @@ class Hook:
         if self._copies:
             self._copies.finish()
         _lib.assay_hook_step(self._handle)
-        self._step_mode = self.mode
-        self._active = _lib.assay_hook_active(self._handle)
+        self._stepped(_lib.assay_hook_active(self._handle))
+
+    def _stepped(self, active):
+        """The library has begun a step."""
+        self._step_mode, self._active = self.mode, active
         self._written.clear()
-        self.mode_steps[self.mode] += 1
-        if self.mode is not ModeKeys.GLOBAL:
-            self.mode_steps[ModeKeys.GLOBAL] += 1
+        value = self.mode.value
+        self._steps[value] += 1
+        if value != _GLOBAL:
+            self._steps[_GLOBAL] += 1
         if self._pending:
             self._save_pending()
 
@@ -484,7 +483,7 @@ class Hook:
         """The next step gets these numbers: for a training that goes on from a checkpoint."""
         mode = assay_hook_config.mode_of(mode)
         _lib.assay_hook_seek(self._handle, global_step, mode.value, mode_step)
-        self.mode_steps.update({ModeKeys.GLOBAL: global_step - 1, mode: mode_step - 1})
+        self._steps[_GLOBAL], self._steps[mode.value] = global_step - 1, mode_step - 1
 
     # -- saving
 
@@ -572,7 +571,7 @@ class Hook:
             self._save(tensor_name, tensor_value, layout)
 
     def _global_step(self):
-        return self.mode_steps[ModeKeys.GLOBAL]
+        return self._steps[_GLOBAL]
 
     @_goes_on
     def save_scalar(self, name, value, sm_metric=False, timestamp=None):
@@ -717,8 +716,7 @@ class Hook:
         counts = _Counts()
         _lib.assay_hook_get_counts(self._handle, ctypes.byref(counts))
         made = {name: getattr(counts, name) for name, _ in _Counts._fields_}
-        made["text"] = made["text"].decode(errors="replace")
-        return made
+        return {**made, "text": made["text"].decode(errors="replace")}
 
     def cost(self):
         """Seconds that recording took so far: {"calls": in the training, "writer": of the processor, beside it}."""

@@ -581,6 +581,20 @@ class NetworkNames:
         return self._known[network]
 
 
+def text_of(value):
+    return str(value).lower().encode() if isinstance(value, bool) else str(value).encode()
+
+
+def settings(value, prefix=""):
+    """Each setting as (name, text): {"optim": {"lr": 0.1}} is ("optim.lr", "0.1")."""
+    for key, item in dict(value if hasattr(value, "items") else vars(value)).items():
+        if hasattr(item, "items"):
+            yield from settings(item, "%s%s." % (prefix, key))
+        else:
+            plain = item is None or isinstance(item, (bool, list, tuple))
+            yield "%s%s" % (prefix, key), json.dumps(item, default=str) if plain else str(item)
+
+
 class Silent:
     """Stands where a recorder was in a network that was saved whole: whatever is called, nothing happens."""
 

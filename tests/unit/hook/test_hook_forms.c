@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <assay/hook.h>
@@ -185,6 +186,54 @@ static void test_calls(void)
     CU_ASSERT_EQUAL(assay_hook_set_interval(NULL, "weights", 2), 0);
 }
 
+/* A step in one call, which says what is due. What is written is charged to the account of when it was saved. */
+static void test_next(void)
+{
+    static const char *const names[] = {"net.weight", "other", "scalar/x"};
+    assay_hook_cost cost;
+    assay_hook *hook = start("raw");
+    CU_ASSERT_EQUAL(assay_hook_set(hook, "train.save_interval", "2"), 0);
+    for (int step = 0; step < 5; step++) {
+        CU_ASSERT_EQUAL(assay_hook_next(hook, ASSAY_HOOK_TRAIN, 3, names), step % 2 ? 0 : ASSAY_HOOK_ACTIVE | 1);
+        CU_ASSERT_EQUAL(assay_hook_active(hook), step % 2 == 0);
+        CU_ASSERT_EQUAL(assay_hook_charge(hook, 2), 0);
+        assay_hook_save(hook, "net.weight", ASSAY_FLOAT32, 2, shape, values);
+        CU_ASSERT_EQUAL(assay_hook_charge(hook, 0), 0);
+    }
+    CU_ASSERT_EQUAL(assay_hook_next(hook, ASSAY_HOOK_EVAL, 1, names), ASSAY_HOOK_ACTIVE | 1);
+    CU_ASSERT_EQUAL(assay_hook_next(hook, 0, 0, NULL), ASSAY_HOOK_ACTIVE); /* of EVAL as well */
+    assay_hook_flush(hook);
+    assay_hook_get_cost(hook, &cost);
+    CU_ASSERT(assay_hook_charged(hook, 0) > 0 && assay_hook_charged(hook, 1) == 0 && assay_hook_charged(hook, 2) > 0);
+    CU_ASSERT(fabs(assay_hook_charged(hook, 0) + assay_hook_charged(hook, 2) - cost.writer) < 1e-9);
+    CU_ASSERT(assay_hook_charged(hook, 3) == 0 && assay_hook_charged(NULL, 0) == 0);
+    CU_ASSERT_EQUAL(assay_hook_next(hook, 9, 1, names), 0);
+    CU_ASSERT_EQUAL(assay_hook_charge(hook, ASSAY_HOOK_ACCOUNTS), ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(assay_hook_charge(hook, -1), ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(assay_hook_close(hook), ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(assay_hook_next(NULL, 0, 1, names), 0);
+    CU_ASSERT_EQUAL(assay_hook_charge(NULL, 7), 0);
+    clean();
+}
+
+/* Steps that have gathered are written although nobody asks for them and no step comes after them. */
+static void test_gathered(void)
+{
+    assay_hook_counts counts = {.steps = 0};
+    assay_hook *hook = start("digest");
+    for (int step = 0; step < 3; step++) {
+        assay_hook_step(hook);
+        assay_hook_save(hook, "net.weight", ASSAY_FLOAT32, 2, shape, values);
+    }
+    for (int waited = 0; counts.steps < 2 && waited < 60000; waited++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assay_hook_get_counts(hook, &counts);
+    }
+    CU_ASSERT(counts.steps == 2 && counts.tensors == 2);
+    CU_ASSERT_EQUAL(assay_hook_close(hook), 0);
+    clean();
+}
+
 static void test_interval(void)
 {
     assay_hook_counts counts;
@@ -292,9 +341,11 @@ static void test_torture(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"reductions", test_reductions}, {"buckets", test_buckets},   {"digest", test_digest},   {"calls", test_calls},
-        {"interval", test_interval},     {"mistakes", test_mistakes}, {"torture", test_torture}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"reductions", test_reductions}, {"buckets", test_buckets},
+                           {"digest", test_digest},         {"calls", test_calls},
+                           {"gathered", test_gathered},     {"next", test_next},
+                           {"interval", test_interval},     {"mistakes", test_mistakes},
+                           {"torture", test_torture},       CU_TEST_INFO_NULL};
     snprintf(work, sizeof work, "/tmp/assay-forms-XXXXXX");
     if (!mkdtemp(work))
         return 2;
