@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import assay_hook  # noqa: E402
 import tfevents  # noqa: E402
 from assay_hook import SaveConfig, modes  # noqa: E402
-from assay_recording import devices, moves, workers  # noqa: E402
+from assay_recording import auto as automatic, devices, moves, workers  # noqa: E402
 from assay_recording.auto import how_often  # noqa: E402
 from assay_recording.budget import NEVER, Budget, intervals, parse  # noqa: E402
 from assay_recording.callbacks import LightningCallback, TrainerCallback  # noqa: E402
@@ -104,7 +104,7 @@ def test_one_line():
     assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0", "CrossEntropyLoss_input_0", "CrossEntropyLoss_input_1"} == {
         n for n in step.tensors if not n.startswith(("smdebug", DIGEST))}, set(step.tensors)
     assert PARAMETERS | {"gradient/" + n for n in PARAMETERS} <= names_of(step)
-    assert not torch.nn.modules.module._global_forward_hooks
+    assert not torch.nn.modules.module._global_forward_hooks and "__call__" not in vars(torch.nn.modules.loss._Loss)
     # The network, and the loss by its name, are given later: nothing is saved twice.
     for losses in (lambda loss: None, lambda loss: loss):
         def later(net, loss, optimizer):
@@ -393,6 +393,41 @@ def test_budget_of_a_training():
         "weights and biases are no longer recorded"]
 
 
+def test_losses_that_cost_too_much():
+    """Behind many steps of which files take longer than the step fewer losses are recorded, but those before one that is out of the ordinary."""
+    kept = automatic.EVERY_LOSS, automatic.LOOK_AT_LOSSES, automatic.AutoHook._written_for
+    automatic.EVERY_LOSS, automatic.LOOK_AT_LOSSES = 60, 20
+    automatic.AutoHook._written_for = lambda self, account: 100.0 if account == automatic.FILES else 0.0
+    said, net, loss_fn = io.StringIO(), Net(), nn.CrossEntropyLoss()
+    for losses, name in ((loss_fn, "CrossEntropyLoss"), (None, "CrossEntropyLoss"), ((), "loss")):
+        hook = assay_hook.auto(fresh(), net, losses, torch.optim.SGD(net.parameters(), lr=0.0))
+        for name_of_interval in "inputs", "labels", "scores", "weights", "biases", "gradients", "digests":
+            hook.set_interval(name_of_interval, 10**6)
+        hook._budget.interval = hook._fed_budget.interval = 10**6
+        with contextlib.redirect_stderr(said):
+            for step in range(300):
+                x, y = batch()
+                loss = loss_fn(net(x * (float("nan") if step == 290 else 1)), y)
+                if losses == ():
+                    hook.record_tensor_value("loss", loss)
+                loss.backward()
+                hook.before_update()
+                hook.updated()
+            net.eval()
+            loss = loss_fn(net(x), y)
+            hook.record_tensor_value("loss", loss) if losses == () else None
+            net.train()
+            hook.close()
+        trial = tfevents.Trial(PATH)
+        steps = [step for (step, _), s in sorted(trial.steps.items()) if name + "_output_0" in s.tensors]
+        first, rest = [s for s in steps if s < 80], [s for s in steps if s >= 80]
+        wanted = [s for s in range(80, 300) if s % 100 == 0 or 290 - 63 < s <= 299]
+        assert first == list(range(80)), steps
+        assert [s for s in rest if s < 300] == wanted and rest[-1] == 300, (rest, wanted)
+    assert said.getvalue().count("losses of training are recorded every ") == 3, said.getvalue()
+    automatic.EVERY_LOSS, automatic.LOOK_AT_LOSSES, automatic.AutoHook._written_for = kept
+
+
 RARE = dict(budget=None, include_collections=[assay_hook.Collection(name, record="statistics", save_config=SaveConfig(save_interval=1000))
                                               for name in ("weights", "biases", "gradients")])
 
@@ -436,6 +471,18 @@ def test_course():
         assert course.loss(11.0)
     finally:
         moves.statistics.median = median
+    for seed in range(3):  # the same as if all of the last losses were looked at each time
+        random, course, seen = numpy.random.default_rng(seed), moves.Course(), []
+        for number in range(400):
+            value = float(random.normal(10 - number / 50, 0.2) + (50 if random.random() < 0.02 else 0))
+            value = value if random.random() < 0.99 else float(random.choice([numpy.nan, numpy.inf, -numpy.inf]))
+            course.left = course._paused = course._times = 0
+            last = [v for v in seen if numpy.isfinite(v)][-moves.REMEMBERED:]
+            usual = numpy.median(numpy.abs(numpy.diff(last))) if len(last) > 1 else 0
+            far = len(last) >= moves.ENOUGH and value > max(last) + moves.FAR * max(usual, 1e-3 * abs(numpy.median(last)))
+            wanted = far if numpy.isfinite(value) else not seen or bool(numpy.isfinite(seen[-1]))
+            assert course.loss(value) == wanted, (seed, number, value)
+            seen.append(value)
 
 
 def test_steps_before_a_nan():

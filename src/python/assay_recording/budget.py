@@ -9,6 +9,7 @@ Time: the first saved step and those after it tell what a step takes with and wi
 shortest one with which (what a saved step costs) / interval is at most the share of a plain step. It grows when saving becomes
 dearer and never shrinks again. Bytes: each time half of what was left of them is used up, the interval grows.
 """
+import collections
 import re
 import statistics
 
@@ -42,18 +43,27 @@ def parse(text):
     return share, size
 
 
-class Budget:
-    """Watches the steps of one worker. `workers` share the bytes. `first` is the interval until the cost is known."""
+class Plain(collections.deque):
+    """Seconds that the latest steps took without what was recorded at them."""
 
-    def __init__(self, text, workers=1, first=FIRST_INTERVAL):
+    def __init__(self):
+        super().__init__(maxlen=_KEPT)
+
+
+class Budget:
+    """Watches the steps of one worker. `workers` share the bytes. `first` is the interval until the cost is known. `part` is how much of
+    the share it has, where several budgets have it between them, and `plain` the steps that they all go by."""
+
+    def __init__(self, text, workers=1, first=FIRST_INTERVAL, part=1.0, plain=None):
         self.share, size = parse(text)
+        self.share = self.share and self.share * part
         self.size = size / workers if size else None
         self.interval = first if self.share else 1
-        self._plain, self._costs, self._halvings, self._decided = [], [], 0, False
+        self._plain, self._costs, self._halvings, self._decided = Plain() if plain is None else plain, [], 0, False
 
     def plain_step(self, seconds):
         """A step took so long at which nothing but losses was saved."""
-        self._plain = (self._plain + [seconds])[-_KEPT:]
+        self._plain.append(seconds)
 
     def saved_step(self, cost, used):
         """Saving at a step cost so many seconds, and so many bytes were written in all. True when the interval is another one."""

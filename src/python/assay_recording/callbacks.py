@@ -105,7 +105,6 @@ class LightningCallback(_base(("lightning.pytorch", "Callback"), ("pytorch_light
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if self.hook is not None and loss is not None:
             self.hook.record_tensor_value("loss", loss)
-            self.hook.note_loss(loss)
 
 
 class TrainerCallback(_base(("transformers", "TrainerCallback")), _Recorder):

@@ -20,31 +20,41 @@ class Course:
 
     def __init__(self):
         self._losses = collections.deque(maxlen=REMEMBERED)
-        self._left, self._paused, self._times = 0, 0, 0
+        self._high, self._high_lasts = -math.inf, 0  # one of these losses, and for how many losses more it is one of them
+        self.left, self._paused, self._times = 0, 0, 0  # left: steps that are recorded in detail
         self._ended_bad = False
 
     def next_step(self):
-        self._left, self._paused = max(self._left - 1, 0), max(self._paused - 1, 0)
+        if self._paused:  # which lasts longer than what is left
+            self.left, self._paused = max(self.left - 1, 0), self._paused - 1
 
     def detail(self):
         """Is this step recorded in detail?"""
-        return self._left > 0
+        return self.left > 0
 
     def loss(self, value):
         """A loss of this step is known. True where detail begins with it."""
+        losses = self._losses
+        if losses and (losses[-1] >= value > -math.inf or self._high_lasts > 0 and self._high >= value > -math.inf):
+            self._high_lasts -= 1  # no higher than one of them, as nearly every loss: the rest takes longer than a small step may
+            losses.append(value)
+            self._ended_bad = False
+            return False
         finite = math.isfinite(value)
         moved = not finite and not self._ended_bad or finite and self._jumped(value)
         self._ended_bad = not finite  # a training that stays NaN is told once
         if finite:
             self._losses.append(value)
-        if not moved or self._left or self._paused or self._times == AT_MOST:
+            self._high = max(self._losses)
+            self._high_lasts = REMEMBERED - len(self._losses) + self._losses.index(self._high) + 1
+        if not moved or self.left or self._paused or self._times == AT_MOST:
             return False
         self._times += 1
-        self._left, self._paused = DETAIL, DETAIL + PAUSE
+        self.left, self._paused = DETAIL, DETAIL + PAUSE
         return True
 
     def _jumped(self, value):
-        if len(self._losses) < ENOUGH or value <= max(self._losses):  # as nearly every loss: the rest takes longer than a small step may
+        if len(self._losses) < ENOUGH or value <= max(self._losses):
             return False
         seen = list(self._losses)
         usual = statistics.median(abs(a - b) for a, b in zip(seen, seen[1:]))

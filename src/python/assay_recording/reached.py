@@ -31,9 +31,17 @@ class Reached:
 
 
 def watch(hook, optimizer):
-    """Looks at the updates of an optimizer from now on; of one that is told again, with another network that it updates, nothing more."""
+    """Looks at the updates of an optimizer from now on."""
+    look = begin(hook, optimizer)
+    if look:
+        wrap(optimizer, "step", look)
+
+
+def begin(hook, optimizer):
+    """What is to be called before each update of an optimizer, until it returns False; of one that is told again, with another network that
+    it updates, None."""
     if not hook._handle or any(held() is optimizer for held in hook._held):
-        return
+        return None
     if hook._laws:
         hook._laws.watch_optimizer(optimizer)
     held = weakref.ref(optimizer)
@@ -44,7 +52,8 @@ def watch(hook, optimizer):
     def look(hook):
         if hook.mode is not assay_hook.modes.EVAL:
             reached.look(hook, held())
-    wrap(optimizer, "step", lambda: look(hook))
+        return reached.updates <= UPDATES
+    return lambda: look(hook)
 
 
 def parameters(hook):

@@ -10,7 +10,7 @@ import time
 import assay_hook
 from assay_hook_topology import local_piece
 from assay_recording import devices
-from assay_recording.budget import Budget, parse
+from assay_recording.budget import parse
 
 STEPS = 3      # whose inputs are kept: the current one, and those before it
 COPIES = 2     # of the weights
@@ -27,31 +27,43 @@ class Ring:
     """Of one worker. `memory` is what it may take ("256 MB"; None: nothing), `budget` a share of the step time."""
 
     def __init__(self, hook, memory, budget):
-        self._hook, self._memory, self.budget = hook, int(parse(memory)[1] or 0), Budget(budget, first=1)
-        self._fed, self._copies = collections.deque(), collections.deque()  # (number of the step, what is kept of it)
-        self._number, self._fed_size, self._copied, self._said = 0, 0, 0, False
+        """`budget`: of copies of the weights."""
+        self._hook, self._memory, self.budget = hook, int(parse(memory)[1] or 0), budget
+        self.cost = 0.0  # seconds, of this step's copy
+        self._losses = collections.deque(maxlen=FARTHEST)  # that were not recorded, as (number of the step, name, value)
+        self._fed, self._copies = collections.deque(), collections.deque()  # (number of the step, what is kept of it[, bytes])
+        self.number, self._fed_size, self._copied, self._said = 0, 0, 0, False
         self._trained, self._on_the_way, self._copiers = [], [], {}
 
     def next_step(self):
-        self._number += 1
-        while self._fed and self._fed[0][0] <= self._number - STEPS:
+        self.number += 1
+        self.cost = 0.0
+        while self._fed and self._fed[0][0] <= self.number - STEPS:
             self._drop_fed()
 
     def _drop_fed(self):
-        self._fed_size -= sum(_size(value) for _, value, _, _ in self._fed.popleft()[1] if value is not None)
+        self._fed_size -= self._fed.popleft()[2]
 
     def hold(self, name, value, saved):
         """An input or a label of the current step. Of one that is saved only the place: who writes there overwrites older ones, too."""
-        if not self._fed or self._fed[-1][0] != self._number:
-            self._fed.append((self._number, []))
-        self._fed[-1][1].append((name, None if saved else value.detach(), value._version, value.data_ptr()))
-        self._fed_size += 0 if saved else _size(value)
-        while self._fed_size > self._memory // FED_PART:
-            self._drop_fed()
+        if not self._fed or self._fed[-1][0] != self.number:
+            self._fed.append([self.number, [], 0])
+        step, kept = self._fed[-1], None if saved else value.detach() if value.requires_grad else value
+        step[1].append((name, kept, value._version, value.data_ptr()))
+        if kept is not None:
+            size = _size(value)
+            step[2] += size
+            self._fed_size += size
+            while self._fed_size > self._memory // FED_PART:
+                self._drop_fed()
+
+    def hold_loss(self, name, value):
+        """A loss of the current step that is not recorded: a tensor, or a number that was one of float32."""
+        self._losses.append((self.number, name, value))
 
     def copy(self, parameters):
         """Copies what is trained of parameters(), which gives names and tensors, as often as the budget allows. wait() is due before they change."""
-        if not self._memory or self._number % self.budget.interval:
+        if not self._memory or self.number % self.budget.interval:
             return
         began = time.perf_counter()
         if self._copied % LOOK_AGAIN == 0:
@@ -69,9 +81,10 @@ class Ring:
         hosts = hosts if fits else [self._copier(piece).host(piece) for piece, _ in pieces]
         started = [self._copier(piece).start(piece, host) for (piece, _), host in zip(pieces, hosts)]
         self._on_the_way = [copied for copied in started if copied is not None]
-        self._copies.append((self._number, [(name, host, layout) for (name, _), host, (_, layout) in zip(self._trained, hosts, pieces)]))
+        self._copies.append((self.number, [(name, host, layout) for (name, _), host, (_, layout) in zip(self._trained, hosts, pieces)]))
+        self.cost = time.perf_counter() - began
         if fits:  # else the time was that of making room
-            self.budget.saved_step(time.perf_counter() - began, 0)
+            self.budget.saved_step(self.cost, 0)
 
     def _copier(self, piece):
         device = piece.device
@@ -84,6 +97,9 @@ class Ring:
             print("assay: a copy of the weights takes %.1f MB, and auto(memory=) leaves %.1f: of the steps before the loss leaves its course "
                   "inputs alone are recorded" % (size / 1e6, room / 1e6), file=sys.stderr)
         self._said = True
+
+    def is_copying(self):
+        return bool(self._on_the_way)
 
     def wait(self):
         """Lets nothing overwrite what is still being copied from a device."""
@@ -100,18 +116,21 @@ class Ring:
             copied.synchronize()
         for number, kept in self._copies:
             steps.setdefault(number, []).extend(kept)
-        for number, kept in reversed(self._fed):
+        for number, kept, _ in reversed(self._fed):
             steps.setdefault(number, []).extend((name, value, None) for name, value, version, place in kept
                                                 if value is not None and value._version == version and place not in seen)
             seen.update(place for _, _, _, place in kept)
+        for number, name, value in self._losses:
+            value = assay_hook._torch().tensor(value) if isinstance(value, float) else value
+            steps.setdefault(number, []).append((name, value, None))
         for number in sorted(steps):
-            if self._number - number <= FARTHEST and self._go_back(self._number - number) >= 0:
+            if self.number - number <= FARTHEST and self._go_back(self.number - number) >= 0:
                 for name, value, layout in steps[number]:
                     hook._save_torch(name, value, layout)
         self._go_back(0)
-        current = bool(self._copies) and self._copies[-1][0] == self._number
-        self._fed.clear()
-        self._copies.clear()
+        current = bool(self._copies) and self._copies[-1][0] == self.number
+        for kept in self._fed, self._copies, self._losses:
+            kept.clear()
         self._fed_size = 0
         return current
 
