@@ -144,15 +144,49 @@ static void take_node(const why_facts *facts, why_place *place)
         memcpy(place->node, name + front, stem - front); /* the rest is zero already */
 }
 
+typedef ASSAY_VEC(const char *) pod_names; /* borrowed from events */
+
+enum { PODS_MOST = 64 };
+
+/* Pods that events say the end of. */
+static bool list_pods(const assay_why *why, pod_names *out)
+{
+    for (size_t f = 0; f < why->file.count; f++)
+        for (size_t k = 0; k < why->file.list[f].event.count && out->count < PODS_MOST; k++) {
+            const assay_log_event *e = &why->file.list[f].event.list[k];
+            const assay_signature *s = e->node[0] ? assay_signature_of(e->signature) : NULL;
+            const char **added = s && strncmp(s->id, "pod_", 4) == 0 ? ASSAY_VEC_ADD(out) : NULL;
+            if (added)
+                *added = e->node;
+            else if (s && strncmp(s->id, "pod_", 4) == 0)
+                return false;
+        }
+    return true;
+}
+
+/* Is an output a pod's, by its name or that of a directory: "logs/train-worker-3.log", "train-worker-3/pytorch.log",
+ * "train-worker-3_pytorch.log"? */
+static void take_pod(const pod_names *pods, why_place *place)
+{
+    for (size_t i = 0; i < pods->count && !place->node[0]; i++) {
+        const size_t length = strlen(pods->list[i]);
+        for (const char *at = place->path; *at; at += strcspn(at, "/"), at += *at == '/')
+            if (strncmp(at, pods->list[i], length) == 0 && strchr("/._", at[length]))
+                memcpy(place->node, pods->list[i], length + 1);
+    }
+}
+
 bool why_name_writers(assay_why *why)
 {
+    pod_names pods = {0};
     series list = {0};
-    bool made = true;
+    bool made = list_pods(why, &pods);
     for (size_t f = 0; f < why->file.count && made; f++) {
         const assay_log_file *file = &why->file.list[f];
         why_place *place = &why->places.list.list[file->file];
         numbered one;
         take_node(&why->facts, place);
+        take_pod(&pods, place);
         if (place->rank >= 0 || place->local_rank >= 0 || !read_number(place, &one))
             continue;
         for (size_t r = 0; r < file->rank.count; r++) {
@@ -174,5 +208,6 @@ bool why_name_writers(assay_why *why)
         take_series(&list.list[i], end - i);
     }
     free(list.list);
+    free(pods.list);
     return made;
 }

@@ -165,6 +165,8 @@ static void take_seats(assay_why *why, seat_list *s)
     for (size_t f = 0; f < why->file.count; f++) {
         const why_place *place = &why->places.list.list[why->file.list[f].file];
         seat(s, place->rank, place->node);
+        for (size_t k = 0; k < why->file.list[f].rank.count; k++)
+            seat(s, why->file.list[f].rank.list[k].rank, place->node);
         for (size_t k = 0; k < why->file.list[f].event.count; k++) {
             const assay_log_event *e = &why->file.list[f].event.list[k];
             if (e->scope != ASSAY_LOG_NODE && !e->ranks[0])
@@ -233,6 +235,19 @@ const why_clock *why_furthest_clock(const assay_why *why)
     return best;
 }
 
+/* The only rank on a node; -1: there are several, or none is known. */
+static int64_t only_rank_on(const seat_list *seats, const char *node)
+{
+    int64_t only = -1;
+    for (size_t r = 0; r < seats->count; r++)
+        if (seats->node[r] && strcmp(seats->node[r], node) == 0) {
+            if (only >= 0)
+                return -1;
+            only = (int64_t)r;
+        }
+    return only;
+}
+
 static void place_item(const why_scene *s, const seat_list *seats, bool several, double latest, why_item *i)
 {
     const assay_log_event *e = i->event;
@@ -244,6 +259,8 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         rank = place->rank;
     if (rank < 0 && !others)
         rank = rank_of_local(s->why, several, node, e->local_rank >= 0 ? e->local_rank : place->local_rank);
+    if (rank < 0 && others && node && e->role != ASSAY_LOG_NOISE)
+        rank = only_rank_on(seats, node);
     if (!node && rank >= 0 && rank < (int64_t)seats->count)
         node = seats->node[rank];
     if (!node && !others && s->why->facts.nodes == 1)

@@ -367,6 +367,73 @@ def dead_trials(checks, assay, top):
     checks.expect(before.code == after.code and before.out.split("\n")[0] == after.out.split("\n")[0], "a job that ended well: %s" % after)
 
 
+DESCRIBED = """Name:             train-worker-%(n)d
+Namespace:        ml
+Node:             gke-%(n)d/10.0.0.%(n)d
+Controlled By:    PyTorchJob/train
+Containers:
+  pytorch:
+    Args:
+      %(args)s
+    State:          Terminated
+      Reason:       %(reason)s
+      Exit Code:    %(code)d
+      Finished:     Fri, 27 Nov 2026 03:12:07 +0000
+    Environment:
+      RANK:        %(n)d
+      WORLD_SIZE:  4
+Events:            <none>"""
+AS_YAML = """- apiVersion: v1
+  kind: Pod
+  metadata:
+    labels:
+      job-name: train
+    name: train-%(n)d-x7k2p
+    ownerReferences:
+    - apiVersion: batch/v1
+      name: train
+  spec:
+    containers:
+    - env:
+      - name: RANK
+        value: "%(n)d"
+      name: pytorch
+  status:
+    containerStatuses:
+    - name: pytorch
+      state:
+        terminated:
+          exitCode: %(code)d
+          reason: %(reason)s"""
+
+
+def pods(checks, assay, top):
+    """The rank of a pod that used more memory than it was given, where the records of Kubernetes tell it, and none where they do not."""
+    def say(text, args="python train.py"):
+        return "\n".join(text % {"n": n, "args": args, "reason": "OOMKilled" if n == 2 else "Error", "code": 137 if n == 2 else 1} for n in range(4)).split("\n")
+
+    def table(front=""):
+        return [front + "NAME             READY   STATUS      RESTARTS   AGE"] + [front + "train-worker-%d   0/1     %s   0          5h12m" % (n, "OOMKilled" if n == 2 else "Error    ") for n in range(4)]
+
+    def ranks(each, name):
+        return {name % p: [line for local in range(each) for line in ["[rank%d]: step %d loss 2" % (p * each + local, s) for s in range(100, 140)] + (
+            [] if p == 2 else ["[rank%d]: torch.distributed.DistBackendError: NCCL error in: a.cpp:2250, remote process exited or there was a network error" % (p * each + local)])] for p in range(4)}
+    plain, apart = "log%d.txt", "logs/train-worker-%d.log"
+    for name, files, expected, node in (
+            ("described", {"describe.txt": say(DESCRIBED), **ranks(1, plain)}, [2], "train-worker-2"),
+            ("described-several", {"describe.txt": say(DESCRIBED, "torchrun --nproc_per_node=4 train.py"), **ranks(4, plain)}, [8, 9, 10, 11], "train-worker-2"),
+            ("described-unclear", {"describe.txt": say(DESCRIBED, "torchrun --nproc_per_node=gpu train.py"), **ranks(4, plain)}, [], "train-worker-2"),
+            ("as-yaml", {"pods.txt": ["apiVersion: v1", "items:"] + say(AS_YAML), **ranks(1, plain)}, [2], "train-2-x7k2p"),
+            ("table", {"pods.txt": table(), **ranks(1, apart)}, [2], "train-worker-2"),
+            ("table-several", {"pods.txt": table("ml   "), **ranks(4, "train-worker-%d/pytorch.log")}, [8, 9, 10, 11], "train-worker-2"),
+            ("table-unclear", {"pods.txt": table(), **ranks(1, plain)}, [], "train-worker-2")):
+        directory = top / ("pods-" + name)
+        write(directory, files)
+        done = run([assay, "why", directory, "--json", "--quiet"])
+        cause = json.loads(done.out)["cause"]
+        checks.expect(cause and cause["class"] == "host_memory" and cause["ranks"] == expected and cause["nodes"] == [node], "%s: %s" % (name, done))
+
+
 def entries(checks, assay, top):
     """What a log of metrics says of a step has a place: the line of a text, the record of others."""
     rows = [(s, 2.0 / (s + 1) if s != 25 else math.nan, None) for s in range(40)]
@@ -590,6 +657,7 @@ def main():
         secrets(checks, args.assay, Path(top))
         forms(checks, args.assay, Path(top))
         dead_trials(checks, args.assay, Path(top))
+        pods(checks, args.assay, Path(top))
         entries(checks, args.assay, Path(top))
         sources(checks, args.assay, Path(top))
         names(checks, args.assay, Path(top))

@@ -270,6 +270,13 @@ static bool is_of_another(const joblog_line *line)
     return colon && (size_t)(line->body + line->body_length - colon) > 9 && memcmp(colon, ": Caught ", 9) == 0;
 }
 
+/* Is it how a pod ended, which lines around may name? */
+static bool is_of_pod(const assay_log_event *e)
+{
+    const assay_signature *s = e->scope == ASSAY_LOG_JOB && !e->node[0] ? assay_signature_of(e->signature) : NULL;
+    return s && strncmp(s->id, "pod_", 4) == 0;
+}
+
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
                      const joblog_match *match, const joblog_block *traceback)
 {
@@ -291,6 +298,8 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         memcpy(e.node, line->prefix.node, sizeof e.node);
     take_seat(line, match, &e);
     take_groups(match, &e);
+    if (is_of_pod(&e))
+        joblog_take_pod(r, line, &e);
     e.kind = kind_of(&e, match) + (e.in_traceback && is_of_another(line));
     assay_buf_init(&text, 1 << 16);
     const bool told =

@@ -396,6 +396,11 @@ void joblog_count_zeros(joblog_reader *r, const char *bytes, size_t size, uint64
 /* Names them, unless worse is known of the file. 0 or ASSAY_ENOMEM. */
 int joblog_name_zeros(joblog_reader *r, const char *path);
 
+/* ---- pods.c ---- */
+
+/* Sets node, and rank or ranks, of an event by which a pod ended, as far as lines around it say which pod it was. */
+void joblog_take_pod(const joblog_reader *r, const joblog_line *line, assay_log_event *e);
+
 /* ---- past.c ---- */
 
 /* Finds what a line says that stands before byte `place`: a time, and a step. */
