@@ -42,15 +42,23 @@ void *assay_vec_add(void *list, size_t *count, size_t *room, size_t size)
     return item;
 }
 
+enum { COPIED_MOST = 64 << 10 /* bytes */ };
+
 void assay_vec_fit(void *list, size_t count, size_t *room, size_t size)
 {
     void *old;
     memcpy(&old, list, sizeof old);
     if (count == *room || count == 0)
         return;
-    void *fitting = realloc(old, count * size); /* to less: where that fails, the list is as it was */
+    /* Where that fails, the list is as it was. A small one is copied: what is left behind one that shrinks where it lies is too
+     * small for the next list, and of ten thousand lists more is left than they take. */
+    void *fitting = count * size <= COPIED_MOST ? malloc(count * size) : realloc(old, count * size);
     if (!fitting)
         return;
+    if (count * size <= COPIED_MOST) {
+        memcpy(fitting, old, count * size);
+        free(old);
+    }
     memcpy(list, &fitting, sizeof fitting);
     *room = count;
 }

@@ -151,14 +151,25 @@ static int agree_on_level(assay_comm *comm, const reading *r, size_t budget, uin
     return status;
 }
 
-/* Packs the outputs, and lets go of each. */
+/* Packs the outputs for rank 0, and lets go of each. */
 static int pack(reading *r, assay_buf *out)
 {
     for (size_t i = 0; i < r->file.count; i++) {
         assay_log_file_pack(&r->file.list[i], out);
         assay_log_file_release(&r->file.list[i]);
     }
+    r->file.count = 0;
     return assay_buf_status(out);
+}
+
+/* On rank 0: its own outputs are there already. */
+static void take_own(reading *r, assay_why *why)
+{
+    why->file.list = r->file.list;
+    why->file.count = r->file.count;
+    why->file.room = r->file.room;
+    r->file.list = NULL;
+    r->file.count = r->file.room = 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -186,17 +197,48 @@ static int join_pieces(assay_why *why)
     return status;
 }
 
-static int unpack(const assay_buf *all, assay_why *why)
+static int unpack(const assay_buf *packed, assay_why *why)
 {
-    assay_cursor in = assay_cursor_over(all->data, all->size);
+    assay_cursor in = assay_cursor_over(packed->data, packed->size);
     int status = ASSAY_OK;
     while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
         assay_log_file *file = ASSAY_VEC_ADD(&why->file);
         status = file ? assay_log_file_unpack(&in, file) : ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK && why->file.count > 1)
+    return status;
+}
+
+/* Rank 0 gets the outputs of others, of one after the other: all of them would be in memory twice. Collective. */
+static int gather(assay_comm *comm, const char *directory, assay_buf *mine, assay_why *why, assay_error *err)
+{
+    const int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm);
+    uint64_t *starts = assay_alloc_zeroed((size_t)ranks + 1, sizeof *starts);
+    int status = assay_comm_agree(
+        comm, starts ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its outputs", directory), err);
+    for (int from = 1; from < ranks && status == ASSAY_OK; from++) {
+        const assay_buf none = ASSAY_BUF(0);
+        assay_buf packed = ASSAY_BUF(SIZE_MAX / 4);
+        status = assay_comm_gather(comm, 0, rank == from ? mine : &none, &packed, starts);
+        if (rank == from)
+            assay_buf_release(mine);
+        if (status == ASSAY_OK) {
+            const int unpacked = rank == 0 ? unpack(&packed, why) : ASSAY_OK;
+            if (unpacked != ASSAY_OK)
+                assay_fail(err, unpacked, "%s: out of memory for its outputs", directory);
+            status = assay_comm_agree(comm, unpacked, err);
+        }
+        assay_buf_release(&packed);
+    }
+    free(starts);
+    return status;
+}
+
+/* On rank 0: puts them in order, and pieces together. */
+static int put_in_order(assay_why *why)
+{
+    if (why->file.count > 1)
         qsort(why->file.list, why->file.count, sizeof *why->file.list, by_number);
-    return status == ASSAY_OK ? join_pieces(why) : status;
+    return join_pieces(why);
 }
 
 int why_read_outputs(assay_comm *comm, const char *directory, const why_places *places, size_t memory, assay_why *why,
@@ -206,11 +248,9 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     const size_t budget = budget_of(memory);
     size_t level = budget;
     reading read = {.events = 0};
-    assay_buf mine, all;
+    assay_buf mine = ASSAY_BUF(SIZE_MAX / 4);
     shares list = {0};
     uint64_t *starts = assay_alloc_zeroed((size_t)ranks + 1, sizeof *starts);
-    assay_buf_init(&mine, SIZE_MAX / 4);
-    assay_buf_init(&all, SIZE_MAX / 4);
     int status = starts ? deal_out(places, ranks, &list) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = read_share(directory, places, &list, rank, budget, &read, err);
@@ -220,24 +260,24 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     ASSAY_THEN(status, agree_on_level(comm, &read, budget, starts, &level, err));
     if (status == ASSAY_OK) {
         cut_to(&read, level);
+        if (rank == 0)
+            take_own(&read, why);
         const int packed = pack(&read, &mine);
         status = assay_comm_agree(
             comm, packed == ASSAY_OK ? packed : assay_fail(err, packed, "%s: out of memory for its outputs", directory),
             err);
     }
-    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
-    assay_buf_release(&mine); /* before the same is unpacked */
+    ASSAY_THEN(status, gather(comm, directory, &mine, why, err));
     if (status == ASSAY_OK) {
-        const int unpacked = rank == 0 ? unpack(&all, why) : ASSAY_OK;
-        if (unpacked != ASSAY_OK)
-            assay_fail(err, unpacked, "%s: out of memory for its outputs", directory);
-        status = assay_comm_agree(comm, unpacked, err);
+        const int made = rank == 0 ? put_in_order(why) : ASSAY_OK;
+        status = assay_comm_agree(
+            comm, made == ASSAY_OK ? made : assay_fail(err, made, "%s: out of memory for its outputs", directory), err);
     }
     for (size_t i = 0; i < read.file.count; i++)
         assay_log_file_release(&read.file.list[i]);
     free(read.file.list);
     free(read.count.list);
-    assay_buf_release(&all);
+    assay_buf_release(&mine);
     free(list.list);
     free(starts);
     return status;

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
 from dumps import stuck, write as write_dumps  # noqa: E402
 from made_traces import job, write as write_traces  # noqa: E402
+from hostile_world import peak_of  # noqa: E402
 from launch import LAUNCHER, ROOT, Checks, mpirun, run  # noqa: E402
 
 
@@ -590,6 +591,17 @@ def memory(checks, assay, top):
         checks.expect(several.out == done.out, "memory for few at %d ranks: %s" % (ranks, several))
 
 
+def within(checks, assay, top):
+    """What is left out is given back: thousands of outputs, each with more events than there is room for, stay within the memory."""
+    directory = top / "within"
+    text = "\n".join("step %d loss 2\nTraceback (most recent call last):\n  File \"/w/train_%s.py\", line %d, in <module>\nAbcError%d: %s" % (k, "x" * 60, k, k, "no " * 130) for k in range(12))
+    write(directory, {"rank_%d.log" % rank: [text] for rank in range(6000)})
+    for memory in (48, 64):
+        done, peak = peak_of([assay, "why", directory, "--json", "--quiet", "--memory", "%dM" % memory])
+        checks.expect(done.code == 1 and any("events were left out" in p for p in json.loads(done.out)["problems"]), "within: %s" % done)
+        checks.expect(peak < memory << 20 or "__asan_init" in run(["nm", "-D", assay]).out, "%d bytes of %d MiB" % (peak, memory))
+
+
 def many(checks, assay, top):
     """A thousand outputs that each hold an error: who finished, who crashed and who waited is told by rank, whatever the others did."""
     directory = top / "many"
@@ -663,6 +675,7 @@ def main():
         names(checks, args.assay, Path(top))
         clocks(checks, args.assay, Path(top))
         memory(checks, args.assay, Path(top))
+        within(checks, args.assay, Path(top))
         last_lines(checks, args.assay, Path(top))
         many(checks, args.assay, Path(top))
         pieces(checks, args.assay, Path(top))

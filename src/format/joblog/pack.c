@@ -39,6 +39,7 @@ void assay_log_file_cut(assay_log_file *file, size_t most)
     memmove(file->event.list + first, file->event.list + count - last, last * sizeof *file->event.list);
     file->event.count = most;
     file->left_out += count - most;
+    joblog_file_fit(file); /* else what is left out takes as much as before */
 }
 
 static void put_optional(assay_buf *out, const char *text)
