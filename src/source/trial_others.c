@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trial/trial_format.h"
 #include "source/trial_files.h"
 
@@ -35,10 +36,12 @@ int assay_trial_list_others(const assay_trial_files *trial, int64_t from, int64_
     const assay_catalog *catalog = &trial->catalog;
     *out = (assay_trial_others){.paths = assay_dict_new()};
     int status = out->paths ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
+    size_t i = 0;
+    ASSAY_SEARCH(i, catalog->unit_count, catalog->units[i].step < from); /* callers ask step by step */
+    for (; status == ASSAY_OK && i < catalog->unit_count && catalog->units[i].step < to; i++) {
         const assay_unit *unit = &catalog->units[i];
         const assay_trial_format *format = assay_format_of(unit->format);
-        if (format->others && unit->step >= from && unit->step < to)
+        if (format->others)
             status = format->others(trial->store, catalog, unit, keep, out);
     }
     return status;

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/fault.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "trial/places.h"
 #include "trial/trial_format.h"
@@ -99,8 +100,9 @@ static int add_part(watching *w, const assay_part *part)
 {
     int status = ASSAY_OK;
     uint32_t unit = 0;
-    while (unit < w->places.count && w->places.list[unit].step != part->step)
-        unit++;
+    ASSAY_SEARCH(unit, w->places.count, w->places.list[unit].step < part->step);
+    if (unit < w->places.count && w->places.list[unit].step != part->step)
+        unit = w->places.count;
     assay_dict *state = assay_dict_new(); /* files with random numbers and schedules, which may stand still */
     if (!state)
         return ASSAY_ENOMEM;
@@ -181,6 +183,45 @@ static bool is_same(const watching *w, const kept_file *a, const kept_file *b)
     return same;
 }
 
+/* What makes two candidates: they are looked for among those that have the same keys, and not among all. */
+typedef struct keyed {
+    uint64_t of, sum; /* whose, and what it is */
+    size_t at;
+} keyed;
+
+ASSAY_ORDER_BY(compare_keyed, keyed, of, sum, at)
+
+#define NONE SIZE_MAX
+
+/* Of each number below `room` the next lower one that has the same keys in the list, or NONE. Sorts the list. NULL without
+ * memory. */
+static size_t *link_alike(keyed *list, size_t count, size_t room)
+{
+    size_t *before = assay_alloc(room * sizeof *before);
+    for (size_t i = 0; before && i < room; i++)
+        before[i] = NONE;
+    qsort(list, count, sizeof *list, compare_keyed);
+    for (size_t i = 1; before && i < count; i++)
+        if (list[i].of == list[i - 1].of && list[i].sum == list[i - 1].sum)
+            before[list[i].at] = list[i - 1].at;
+    return before;
+}
+
+/* The same of files: by their name, or by their checkpoint. */
+static size_t *link_files(const watching *w, bool by_name)
+{
+    keyed *list = assay_alloc(w->files.count * sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; list && i < w->files.count; i++) {
+        const kept_file *f = &w->files.list[i];
+        if (f->size > 0) /* may_be_same */
+            list[count++] = (keyed){by_name ? f->name : f->unit, f->size * UINT64_C(0x9e3779b97f4a7c15) + f->sum, i};
+    }
+    size_t *before = list ? link_alike(list, count, w->files.count) : NULL;
+    free(list);
+    return before;
+}
+
 static const kept_file *find(const watching *w, uint32_t name, uint32_t unit)
 {
     const kept_file key = {.name = name, .unit = unit};
@@ -230,26 +271,44 @@ static neighbours look_around(const watching *w, const kept_file *f, uint32_t un
     return n;
 }
 
+/* How often each file repeats among those of its path, so that judging two of them walks over none. */
+typedef struct repeats {
+    size_t *before; /* link_files(); owned */
+    struct {
+        size_t rank, total; /* files that may be the same: those before it, and all */
+        size_t unread;      /* files before it, of all paths, that could not be read */
+    } * of;                 /* owned */
+} repeats;
+
+static int count_repeats(const watching *w, repeats *r)
+{
+    r->before = link_files(w, true);
+    r->of = r->before ? assay_alloc_zeroed(w->files.count, sizeof *r->of) : NULL;
+    ASSAY_HAVE(r->of);
+    for (size_t i = 0; i < w->files.count; i++) {
+        r->of[i].rank = r->before[i] == NONE ? 0 : r->of[r->before[i]].rank + 1;
+        r->of[i].total = r->of[i].rank + 1;
+        r->of[i].unread = i > 0 ? r->of[i - 1].unread + !w->files.list[i - 1].read : 0;
+    }
+    for (size_t i = w->files.count; i-- > 0;)
+        if (r->before[i] != NONE)
+            r->of[r->before[i]].total = r->of[i].total;
+    return ASSAY_OK;
+}
+
 /* Files of one path are [from, end), by step. What is to be said of the file at `at`, which may be the one at `other`? SOUND:
  * nothing. Suspect is what moved before, stood still at this one step, and has neighbours that went on. What never moved
  * before may be frozen until later, what stands still longer may be frozen from there on: a note. What was another one in
  * between has come back, which no training does, but with a few numbers. Of two checkpoints nobody sees what moves: a whole
  * model beside moments that changed, or a shard as large as the others, counts as trained. */
-static assay_verify_state judge(const watching *w, size_t from, size_t end, size_t at, size_t other)
+static assay_verify_state judge(const watching *w, const repeats *r, size_t from, size_t end, size_t at, size_t other)
 {
     const kept_file *f = &w->files.list[at], *earlier = &w->files.list[other];
-    const neighbours n = look_around(w, f, earlier->unit);
     const bool top = !strchr(assay_dict_name(w->names, f->name, NULL), '/');
-    size_t alike = 0;
-    bool before = false, moves = false, back = false;
-    for (size_t i = other + 1; i < at; i++)
-        back = back || (w->files.list[i].read && !may_be_same(&w->files.list[i], f));
-    for (size_t i = from; i < end; i++) {
-        const bool same = may_be_same(&w->files.list[i], f);
-        alike += same;
-        moves = moves || !same;
-        before = before || (!same && i < other);
-    }
+    const size_t alike = r->of[at].total, between = at - other - 1;
+    const bool moves = alike < end - from, before = r->of[other].rank < other - from;
+    const bool back = between - (r->of[at].unread - r->of[other + 1].unread) > r->of[at].rank - r->of[other].rank - 1;
+    const neighbours n = look_around(w, f, earlier->unit);
     /* of a set in which each tensor has a file, those that nothing trains have small ones */
     const bool trained =
         end - from == 2 && ((n.set > 0 && f->size >= n.bytes / n.set / 2) || (top && n.moments && !f->moments));
@@ -274,40 +333,45 @@ static int add_remark(const watching *w, const kept_file *f, const kept_file *ea
 
 static int look(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
 {
-    int status = ASSAY_OK;
+    repeats r = {0};
+    int status = count_repeats(w, &r);
     for (size_t from = 0, end; from < w->files.count && status == ASSAY_OK; from = end) {
         for (end = from + 1; end < w->files.count && w->files.list[end].name == w->files.list[from].name;)
             end++;
         for (size_t i = from + 1; i < end && status == ASSAY_OK; i++) {
             const int64_t step = w->places.list[w->files.list[i].unit].step;
-            bool found = step < options->from || step >= options->to;
-            for (size_t k = i; k-- > from && !found && status == ASSAY_OK;) {
+            /* One of many that never moves says nothing, whatever its neighbours are. */
+            bool found = step < options->from || step >= options->to ||
+                         (r.of[i].total == end - from && end - from != 2 && !w->files.list[i].moments);
+            for (size_t k = r.before[i]; k != NONE && !found && status == ASSAY_OK; k = r.before[k]) {
                 const kept_file *f = &w->files.list[i], *earlier = &w->files.list[k];
                 const assay_verify_state state =
-                    may_be_same(earlier, f) ? judge(w, from, end, i, k) : ASSAY_VERIFY_SOUND;
+                    may_be_same(earlier, f) ? judge(w, &r, from, end, i, k) : ASSAY_VERIFY_SOUND;
                 found = state != ASSAY_VERIFY_SOUND;
                 if (found)
                     status = add_remark(w, f, earlier, state, remarks);
             }
         }
     }
+    free(r.before);
+    free(r.of);
     return status;
 }
 
 /* Two files of one checkpoint in which ranks have parts of their own, and which are the same: one lies over another's. */
 static int look_within(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
 {
-    int status = ASSAY_OK;
-    for (size_t i = 0; i < w->files.count && status == ASSAY_OK; i++) {
+    size_t *before = link_files(w, false);
+    int status = before ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < w->files.count; i++) {
         const kept_file *f = &w->files.list[i];
         const int64_t step = w->places.list[f->unit].step;
         if (step < options->from || step >= options->to || !has_own_part(f->path))
             continue;
-        for (size_t k = 0; k < i && status == ASSAY_OK; k++) {
+        for (size_t k = before[i]; k != NONE && status == ASSAY_OK; k = before[k]) {
             const kept_file *other = &w->files.list[k];
             char text[2048];
-            if (other->unit != f->unit || !may_be_same(other, f) || !is_set(other->path, f->path) ||
-                !is_same(w, other, f))
+            if (!may_be_same(other, f) || !is_set(other->path, f->path) || !is_same(w, other, f))
                 continue;
             snprintf(text, sizeof text, "%.900s: it is byte for byte %.900s: the part of one of both is lost", f->path,
                      other->path);
@@ -315,6 +379,7 @@ static int look_within(const watching *w, const assay_verify_options *options, a
             break;
         }
     }
+    free(before);
     return status;
 }
 
@@ -339,17 +404,36 @@ static bool is_copy(const watching *w, uint32_t unit, uint32_t earlier, bool *mo
     return same && count > 0;
 }
 
+/* Checkpoints whose files have the same names, sizes and samples, as is_copy() needs them. */
+static size_t *link_places(const watching *w)
+{
+    keyed *list = assay_alloc_zeroed(w->places.count, sizeof *list);
+    for (uint32_t i = 0; list && i < w->places.count; i++)
+        list[i].at = i;
+    for (size_t i = 0; list && i < w->files.count; i++) {
+        const kept_file *f = &w->files.list[i];
+        const uint64_t key[] = {f->name, f->size, f->sum};
+        list[f->unit].of++;
+        list[f->unit].sum += (uint64_t)assay_crc32c(0, key, sizeof key) << 32 | assay_crc32c(1, key, sizeof key);
+    }
+    size_t *before = list ? link_alike(list, w->places.count, w->places.count) : NULL;
+    free(list);
+    return before;
+}
+
 /* A checkpoint that is another one as a whole: without moments of an optimizer nobody knows whether it was trained. */
 static int look_at_copies(const watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
 {
-    int status = ASSAY_OK;
-    for (uint32_t i = 1; i < w->places.count && status == ASSAY_OK; i++)
-        for (uint32_t k = i;
-             k-- > 0 && w->places.list[i].step >= options->from && w->places.list[i].step < options->to;) {
+    size_t *before = link_places(w);
+    int status = before ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint32_t i = 1; status == ASSAY_OK && i < w->places.count; i++)
+        for (size_t k = before[i];
+             k != NONE && w->places.list[i].step >= options->from && w->places.list[i].step < options->to;
+             k = before[k]) {
             const assay_verify_place *own = &w->places.list[i], *other = &w->places.list[k];
             char text[2048];
             bool moments;
-            if (!is_copy(w, i, k, &moments))
+            if (!is_copy(w, i, (uint32_t)k, &moments))
                 continue;
             snprintf(
                 text, sizeof text,
@@ -359,6 +443,7 @@ static int look_at_copies(const watching *w, const assay_verify_options *options
                                              own->path, text);
             break;
         }
+    free(before);
     return status;
 }
 

@@ -162,9 +162,20 @@ def ranks_with_traces(folder, n):
     made_traces.write(folder, made_traces.job(ranks=n // 50 // 2 * 2, steps=2), packed=False)
 
 
+def checkpoints_of_a_series(folder, n, frozen=False):
+    for step in range(n // 4):
+        save_safetensors(folder / ("checkpoint-%d" % step) / "model.safetensors", {"w": numpy.full(2, step, "float32")})
+        if frozen:
+            save_safetensors(folder / ("checkpoint-%d" % step) / "adapter.safetensors", {"a": numpy.ones(2, "float32")})
+
+
+def checkpoints_with_a_frozen_file(folder, n):
+    checkpoints_of_a_series(folder, n, True)
+
+
 GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, steps_of_a_log, restarts_of_a_log, names_in_lines,
                  rows_of_json, numbers_in_front, columns_of_a_table, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
-          "verify": (tensor_parallel_ranks,),
+          "verify": (tensor_parallel_ranks, checkpoints_of_a_series, checkpoints_with_a_frozen_file),
           "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
           "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
 
