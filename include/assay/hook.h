@@ -199,8 +199,8 @@ enum { ASSAY_HOOK_FIT = 5 };
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out);
 
 /* The records of the laws of computation, of what no convolution makes: what is in them, and what of a training becomes one, is
- * in assay_recording/laws.py. All return -1 where there is no such record.
- */
+ * in assay_recording/laws.py. Equations are taken one after the other, and summed up by threads while the training goes on. */
+typedef struct assay_hook_laws assay_hook_laws;
 
 /* Many tensors, each taken as one column. */
 typedef struct assay_hook_columns {
@@ -212,8 +212,6 @@ typedef struct assay_hook_columns {
         *first; /* tensor i has cells first[i] to first[i + 1]: at most 256, a power of two or as many as elements */
 } assay_hook_columns;
 
-/* assay_hook_sketch() of each. Of the four numbers that it has, number k of a cell is at out + k stride + the cell. */
-int assay_hook_sketch_all(int form, const assay_hook_columns *of, size_t stride, double *out);
 /* Saves float32 tensors of one axis, whose values follow each other. */
 int assay_hook_save_floats(assay_hook *hook, size_t count, const char *const *names, const uint64_t *sizes,
                            const float *values);
@@ -224,25 +222,53 @@ typedef struct assay_hook_operand {
     int dtype;
 } assay_hook_operand;
 
+enum {
+    ASSAY_LAW_LINEAR, /* y = x Wt + b */
+    ASSAY_LAW_OUTPUT, /* no record: y is the gradient of the output of the pass `of`, which adds to what gradients have to be */
+    ASSAY_LAW_GRADIENT, /* the gradient `weight` [outputs][inputs], or of a bias if there are no inputs, is that */
+    ASSAY_LAW_NORM,     /* y = x, normalised as assay_hook_sketch_normalised() does, times weight + bias */
+};
+
 /* One equation. Both sides of it are summed up in cells: groups of rows by tiles of columns, at most 8 of each, and no more
  * than there are rows or columns. */
 typedef struct assay_hook_law {
+    int kind;
+    const char *name;        /* of the record; is there until assay_hook_laws_finish() */
     assay_hook_operand x, y; /* [rows][inputs] and [rows][outputs] */
     assay_hook_operand weight, bias;
     uint64_t rows, inputs, outputs;
     int groups, tiles;
-    const double *sums; /* of what is summed up before, as the law says; else NULL */
-    double e;           /* of norms: as assay_hook_sketch_normalised() has it */
-    int product_dtype;  /* of gradients: what dyt x was rounded to */
+    double e;               /* of norms: as assay_hook_sketch_normalised() has it */
+    int parameter, of_bias; /* a number for each weight and bias, from 0 on; below 0: none */
+    int64_t of;             /* LINEAR: not 0: an OUTPUT follows. OUTPUT: the number of its pass */
+    double *sums;           /* GRADIENT: assay_hook_sketch() of all elements as one column */
+    uint64_t cells, stride; /* in so many cells, the squares `stride` behind the sums; 0 cells: without that */
 } assay_hook_law;
 
-/* y = x Wt + b. `sums` is assay_hook_sketch() of W in `tiles` groups; of the weight the dtype is enough. */
-int assay_hook_law_linear(assay_hook *hook, const char *name, const assay_hook_law *law);
-/* y = x, normalised as assay_hook_sketch_normalised() does, times weight + bias; there are as many outputs as inputs. */
-int assay_hook_law_norm(assay_hook *hook, const char *name, const assay_hook_law *law);
-/* The gradient of a weight [outputs][inputs], or of a bias if there are no inputs, is dyt x. It is the operand `weight`; `sums` is
- * what assay_hook_law_products() gives of dy and x; of x and y (dy) the dtypes are enough. */
-int assay_hook_law_gradient(assay_hook *hook, const char *name, const assay_hook_law *law);
+/* So many threads sum up; 0: the caller does. Ends with assay_hook_laws_free(), before the hook is closed. */
+int assay_hook_laws_new(assay_hook *hook, int threads, assay_hook_laws **laws);
+void assay_hook_laws_free(assay_hook_laws *laws);
+/* Takes an equation of the current step, whose tensors stay as they are until it is done; `now`: it is done when this
+ * returns. Returns its number, from 0 on in each step; -1 without memory. */
+int64_t assay_hook_laws_take(assay_hook_laws *laws, const assay_hook_law *law, int now);
+/* assay_hook_sketch() of each of these, which counts as equations of which this is the last. Of the four numbers that it
+ * has, number k of a cell is at out + k stride + the cell. */
+int64_t assay_hook_laws_take_columns(assay_hook_laws *laws, int form, const assay_hook_columns *of, size_t stride,
+                                     double *out);
+/* So many equations are done, from the first one on. */
+int64_t assay_hook_laws_done(assay_hook_laws *laws);
+/* Waits until all are done, and does what no thread has begun. */
+void assay_hook_laws_wait(assay_hook_laws *laws);
+/* A tensor of an equation was changed before it was done: it has no record, nor what follows from it. */
+void assay_hook_laws_drop(assay_hook_laws *laws, int64_t number);
+/* Waits, saves the records at the current step, in their order, and begins the next step. */
+int assay_hook_laws_finish(assay_hook_laws *laws);
+/* Adds to what the gradient of a parameter has to be: so many products each, [3][groups][tiles][places] numbers as
+ * assay_hook_law_products() has them. */
+int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const int dtypes[2], uint64_t products, int groups,
+                           int tiles, size_t places, double *sums);
+/* What that has come to: so many products, 0: nothing, and NULL. */
+uint64_t assay_hook_laws_expected(assay_hook_laws *laws, int parameter, int dtypes[2], const double **sums);
 /* What assay_hook_sketch_columns() has made of x and y with as many rows says of yt x: the sums that come out, the squares that
  * rounding goes by, and how large the square of a sum was on the way, each [groups of y][groups of x]. x is NULL: a sum of y alone. */
 int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int of_x, int of_y, double *out);

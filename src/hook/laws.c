@@ -9,16 +9,17 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "hook/laws.h"
+#include "hook/sketch.h"
 #include "tensor/convert.h"
 #include "tensor/measure.h"
 
 enum {
-    MOST_GROUPS = 8,
-    MOST_CELLS = MOST_GROUPS * MOST_GROUPS,
+    MOST_GROUPS = HOOK_LAW_GROUPS,
+    MOST_CELLS = HOOK_LAW_CELLS,
     MOST_COLUMNS = 8192, /* so that there are as many groups as were asked for */
     MOST_OF_A_COLUMN = 256,
     PARTS = 8, /* of the rows of a sum */
-    MOST_NUMBERS = 16 + 2 * (1 + 3 * MOST_CELLS),
 };
 
 /* As numpy.maximum(): NaN where one of them is. */
@@ -39,26 +40,15 @@ static bool has_cells(const assay_hook_law *law)
 
 /* ---- a record ---- */
 
-typedef struct record {
-    size_t count;
-    float number[MOST_NUMBERS];
-} record;
-
-static void put(record *r, double x)
+static void put(hook_law_record *r, double x)
 {
     r->number[r->count++] = (float)x;
 }
 
-static void put_all(record *r, const double *x, size_t n)
+static void put_all(hook_law_record *r, const double *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         put(r, x[i]);
-}
-
-static int save(assay_hook *hook, const char *name, const record *r)
-{
-    const int64_t shape[] = {(int64_t)r->count};
-    return assay_hook_save(hook, name, ASSAY_FLOAT32, 1, shape, r->number);
 }
 
 int assay_hook_save_floats(assay_hook *hook, size_t count, const char *const *names, const uint64_t *sizes,
@@ -86,8 +76,8 @@ static bool join_rows(assay_hook_operand x, uint64_t rows, uint64_t columns, int
         return false;
     *out = (joined_rows){.sum = assay_alloc(2 * cells * sizeof(double))};
     out->squares = out->sum ? out->sum + cells : NULL;
-    return out->sum &&
-           assay_hook_sketch(ASSAY_SKETCH_PLAIN, x.dtype, x.values, NULL, rows, columns, groups, out->sum) == groups;
+    const hook_sketch_part part = {HOOK_SKETCH_ROWS, groups, out->sum};
+    return out->sum && hook_sketch_together(x.dtype, x.values, rows, columns, &part, 1);
 }
 
 /* Adds columns to the tiles that they are in. */
@@ -121,35 +111,27 @@ static bool read_vector(assay_hook_operand x, double other, uint64_t n, double *
     return !x.values || assay_dtype_size(x.dtype) > 0;
 }
 
-int assay_hook_sketch_all(int form, const assay_hook_columns *of, size_t stride, double *out)
+void hook_law_sum_columns(int form, const assay_hook_columns *of, size_t i, size_t stride, double *out)
 {
     double own[4 * MOST_OF_A_COLUMN];
-    int status = 0;
-    for (size_t i = 0; i < of->count; i++) {
-        const uint64_t groups = of->first[i + 1] - of->first[i];
-        if (!of->x[i])
-            continue;
-        if (groups == 0 || groups > MOST_OF_A_COLUMN ||
-            assay_hook_sketch(form, of->dtypes[i], of->x[i], of->y ? of->y[i] : NULL, of->elements[i], 1, (int)groups,
-                              own) != (int)groups)
-            status = -1;
-        else
-            for (size_t kind = 0; kind < (form == ASSAY_SKETCH_ADAM ? 4 : 2); kind++)
-                memcpy(out + kind * stride + of->first[i], own + kind * groups, groups * sizeof *out);
-    }
-    return status;
+    const uint64_t groups = of->first[i + 1] - of->first[i];
+    if (of->x[i] && groups > 0 && groups <= MOST_OF_A_COLUMN &&
+        assay_hook_sketch(form, of->dtypes[i], of->x[i], of->y ? of->y[i] : NULL, of->elements[i], 1, (int)groups,
+                          own) == (int)groups)
+        for (size_t kind = 0; kind < (form == ASSAY_SKETCH_ADAM ? 4 : 2); kind++)
+            memcpy(out + kind * stride + of->first[i], own + kind * groups, groups * sizeof *out);
 }
 
 /* ---- y = x Wt + b ---- */
 
 /* Of each cell: how far y is from that, squares of the products, squares of y. */
-static void linear_cells(const assay_hook_law *law, const joined_rows *x, const joined_rows *y, const double *bias,
-                         double *cells)
+static void linear_cells(const assay_hook_law *law, const double *of_weight, const joined_rows *x, const joined_rows *y,
+                         const double *bias, double *cells)
 {
     const uint64_t inputs = law->inputs, outputs = law->outputs;
     const int groups = law->groups, tiles = law->tiles;
     double sums[MOST_GROUPS] = {0}, squares[MOST_GROUPS] = {0}, squared[MOST_COLUMNS];
-    const double *w = law->sums, *w_squares = w + (size_t)tiles * inputs;
+    const double *w = of_weight, *w_squares = w + (size_t)tiles * inputs;
     for (uint64_t j = 0; j < outputs; j++)
         squared[j] = bias[j] * bias[j];
     join_columns(bias, outputs, tiles, true, sums);
@@ -170,25 +152,40 @@ static void linear_cells(const assay_hook_law *law, const joined_rows *x, const 
     }
 }
 
-int assay_hook_law_linear(assay_hook *hook, const char *name, const assay_hook_law *law)
+bool hook_law_sum_weight(const assay_hook_law *law, double *out)
+{
+    const hook_sketch_part part = {HOOK_SKETCH_ROWS, law->tiles, out};
+    return is_group_count(law->tiles) && law->inputs <= MOST_COLUMNS && (uint64_t)law->tiles <= law->outputs &&
+           hook_sketch_together(law->weight.dtype, law->weight.values, law->outputs, law->inputs, &part, 1);
+}
+
+bool hook_law_linear(const assay_hook_law *law, const double *of_weight, double *of_columns, hook_law_record *r)
 {
     joined_rows of_x = {0}, of_y = {0};
     double of_bias[MOST_COLUMNS], cells[3 * MOST_CELLS] = {0};
-    record r = {0};
-    int status = -1;
-    if (has_cells(law) && join_rows(law->x, law->rows, law->inputs, law->groups, &of_x) &&
-        join_rows(law->y, law->rows, law->outputs, law->groups, &of_y) &&
-        read_vector(law->bias, 0, law->outputs, of_bias)) {
-        linear_cells(law, &of_x, &of_y, of_bias, cells);
-        put_all(&r, (double[]){(double)law->inputs, (double)law->rows, (double)law->outputs}, 3);
-        put_all(&r, (double[]){law->groups, law->tiles, 0}, 3);
-        put_all(&r, (double[]){law->x.dtype, law->weight.dtype, law->y.dtype}, 3);
-        put_all(&r, cells, 3 * (size_t)law->groups * (size_t)law->tiles);
-        status = save(hook, name, &r);
+    bool is_made =
+        has_cells(law) && law->inputs > 0 && law->inputs <= MOST_COLUMNS && (uint64_t)law->groups <= law->rows;
+    if (is_made) {
+        const size_t of_a_row = (size_t)law->groups * (size_t)law->inputs;
+        of_x.sum = assay_alloc(2 * of_a_row * sizeof(double));
+        of_x.squares = of_x.sum ? of_x.sum + of_a_row : NULL;
+        const hook_sketch_part parts[] = {{HOOK_SKETCH_ROWS, law->groups, of_x.sum},
+                                          {HOOK_SKETCH_COLUMNS, hook_law_column_groups(law->inputs), of_columns}};
+        is_made = of_x.sum &&
+                  hook_sketch_together(law->x.dtype, law->x.values, law->rows, law->inputs, parts, of_columns ? 2 : 1);
+    }
+    is_made = is_made && join_rows(law->y, law->rows, law->outputs, law->groups, &of_y) &&
+              read_vector(law->bias, 0, law->outputs, of_bias);
+    if (is_made) {
+        linear_cells(law, of_weight, &of_x, &of_y, of_bias, cells);
+        put_all(r, (double[]){(double)law->inputs, (double)law->rows, (double)law->outputs}, 3);
+        put_all(r, (double[]){law->groups, law->tiles, 0}, 3);
+        put_all(r, (double[]){law->x.dtype, law->weight.dtype, law->y.dtype}, 3);
+        put_all(r, cells, 3 * (size_t)law->groups * (size_t)law->tiles);
     }
     free(of_x.sum);
     free(of_y.sum);
-    return status;
+    return is_made;
 }
 
 /* ---- dW = dyt x ---- */
@@ -228,34 +225,56 @@ int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int
     return ASSAY_OK;
 }
 
-int assay_hook_law_gradient(assay_hook *hook, const char *name, const assay_hook_law *law)
+/* Half the distance from 1 to the next number. */
+static double half_step(int dtype)
 {
-    joined_rows of = {0};
-    record r = {0};
-    int status = -1;
-    const int groups = law->groups, tiles = law->tiles;
+    return dtype == ASSAY_FLOAT64    ? 0x1p-53
+           : dtype == ASSAY_FLOAT16  ? 0x1p-11
+           : dtype == ASSAY_BFLOAT16 ? 0x1p-8
+                                     : 0x1p-24;
+}
+
+void hook_law_expect(hook_law_expected *e, const int dtypes[2], uint64_t products, double *sums, size_t cells)
+{
+    const double u = half_step(dtypes[1]), of_floats = half_step(ASSAY_FLOAT32);
+    const double share = 6 * of_floats * (sqrt((double)products) / 3 + 2) / (4 * u);
+    double alone = 0;
+    for (size_t c = 0; u > of_floats && share < 1 && c < cells; c++)
+        sums[2 * cells + c] *= share * share;
+    for (size_t c = 0; e->products > 0 && c < cells; c++)
+        alone += (sums[c] * sums[c] + e->sums[c] * e->sums[c]) / (double)cells;
+    for (size_t i = 0; i < 3 * cells; i++)
+        e->sums[i] = sums[i] + (e->products > 0 ? e->sums[i] : 0) + (i >= 2 * cells ? alone : 0);
+    e->products += products;
+    memcpy(e->dtypes, dtypes, sizeof e->dtypes);
+}
+
+bool hook_law_gradient(const assay_hook_law *law, const double *of_rows, const hook_law_expected *e, hook_law_record *r)
+{
+    const int groups = e->groups, tiles = e->tiles;
     const bool is_bias = law->inputs == 0; /* of which each output has one number */
     const uint64_t columns = is_bias ? 1 : law->inputs;
-    if (has_cells(law) && join_rows(law->weight, law->outputs, columns, groups, &of)) {
-        const size_t cells = (size_t)groups * (size_t)tiles;
-        double got[MOST_CELLS] = {0}, squares[MOST_CELLS] = {0};
-        for (int g = 0; g < groups; g++) {
-            join_columns(of.sum + (size_t)g * columns, columns, tiles, !is_bias, got + (ptrdiff_t)g * tiles);
-            join_columns(of.squares + (size_t)g * columns, columns, tiles, false, squares + (ptrdiff_t)g * tiles);
-        }
-        for (size_t c = 0; c < cells; c++) {
-            got[c] -= law->sums[c];
-            squares[c] = larger(squares[c], law->sums[2 * cells + c]);
-        }
-        put_all(&r, (double[]){(double)law->rows, (double)law->outputs, (double)columns, groups, tiles, is_bias}, 6);
-        put_all(&r, (double[]){law->x.dtype, law->y.dtype, law->product_dtype}, 3);
-        put_all(&r, got, cells);
-        put_all(&r, law->sums + cells, cells);
-        put_all(&r, squares, cells);
-        status = save(hook, name, &r);
+    if (!is_group_count(groups) || !is_group_count(tiles) || e->places != 1 || (uint64_t)tiles > columns)
+        return false;
+    const size_t cells = (size_t)groups * (size_t)tiles;
+    const double *of_squares = of_rows + (size_t)groups * columns;
+    double got[MOST_CELLS] = {0}, squares[MOST_CELLS] = {0};
+    for (int g = 0; g < groups; g++) {
+        join_columns(of_rows + (size_t)g * columns, columns, tiles, !is_bias, got + (ptrdiff_t)g * tiles);
+        join_columns(of_squares + (size_t)g * columns, columns, tiles, false, squares + (ptrdiff_t)g * tiles);
     }
-    free(of.sum);
-    return status;
+    for (size_t c = 0; c < cells; c++) {
+        got[c] -= e->sums[c];
+        squares[c] = larger(squares[c], e->sums[2 * cells + c]);
+    }
+    /* A product of 16 bits that was cast behind it. */
+    const bool cast = assay_dtype_size(law->weight.dtype) > 2 && assay_dtype_size(e->dtypes[1]) == 2;
+    put_all(r, (double[]){(double)e->products, (double)law->outputs, (double)columns, groups, tiles, is_bias}, 6);
+    put_all(r, (double[]){e->dtypes[0], e->dtypes[1], cast ? e->dtypes[1] : law->weight.dtype}, 3);
+    put_all(r, got, cells);
+    put_all(r, e->sums + cells, cells);
+    put_all(r, squares, cells);
+    return true;
 }
 
 /* ---- norms of rows ---- */
@@ -267,7 +286,7 @@ typedef struct norm_sides {
 } norm_sides;
 
 /* One form of it: what has to come out, with a weight that is larger by `more`. */
-static void put_norm(record *r, const assay_hook_law *law, norm_sides *n, double form, double more)
+static void put_norm(hook_law_record *r, const assay_hook_law *law, norm_sides *n, double form, double more)
 {
     const uint64_t rows = law->rows, columns = law->inputs;
     const int groups = law->groups, tiles = law->tiles;
@@ -293,13 +312,12 @@ static void put_norm(record *r, const assay_hook_law *law, norm_sides *n, double
     put_all(r, cells, 3 * all);
 }
 
-int assay_hook_law_norm(assay_hook *hook, const char *name, const assay_hook_law *law)
+bool hook_law_norm(const assay_hook_law *law, hook_law_record *r)
 {
     norm_sides *n = assay_alloc_zeroed(1, sizeof *n);
     const uint64_t rows = law->rows, columns = law->inputs;
     const bool roots = signbit(law->e);
-    record r = {0};
-    int status = -1;
+    bool is_made = false;
     if (n && has_cells(law) && (uint64_t)law->tiles <= columns &&
         join_rows(law->y, rows, columns, law->groups, &n->y) && read_vector(law->weight, 1, columns, n->weight) &&
         read_vector(law->bias, 0, columns, n->bias)) {
@@ -308,16 +326,16 @@ int assay_hook_law_norm(assay_hook *hook, const char *name, const assay_hook_law
         if (n->normalised.sum && assay_hook_sketch_normalised(law->x.dtype, law->x.values, rows, columns, law->groups,
                                                               law->e, n->normalised.sum) == law->groups) {
             n->normalised.squares = n->normalised.sum + cells;
-            put_all(&r, (double[]){(double)rows, (double)columns, law->groups, law->tiles, law->y.dtype}, 5);
-            put_norm(&r, law, n, roots ? 2 : 0, 0);
+            put_all(r, (double[]){(double)rows, (double)columns, law->groups, law->tiles, law->y.dtype}, 5);
+            put_norm(r, law, n, roots ? 2 : 0, 0);
             if (roots)
-                put_norm(&r, law, n, 3, 1);
-            status = save(hook, name, &r);
+                put_norm(r, law, n, 3, 1);
+            is_made = true;
         }
         free(n->normalised.sum);
     }
     if (n)
         free(n->y.sum);
     free(n);
-    return status;
+    return is_made;
 }

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "hook/sketch.h"
 #include "tensor/measure.h"
 
-enum { MOST_MEMORY = 1 << 26 };
+enum { MOST_MEMORY = 1 << 26, AT_ONCE = 1 << 16 /* bytes, which the nearest caches hold while each part takes them */ };
 
 /* Measures a tensor of two axes that is complete, with one of the same shape or NULL. */
 static int measured(const assay_measure *measure, const assay_shape *shape, const void *x, const assay_shape *other,
@@ -30,6 +31,20 @@ static assay_measure measure_of(int form, int groups, double e)
                            .reference = ASSAY_REFERENCE_SECOND_MOMENT};
 }
 
+/* Copies what a measure has found. Returns how many groups there are. */
+static int take_sums(const assay_result *result, double *out)
+{
+    const assay_sketch *s = &result->of.sketch;
+    const size_t cells = (size_t)(s->groups * s->columns), size = cells * sizeof *out;
+    memcpy(out, s->sum, size);
+    memcpy(out + cells, s->squares, size);
+    if (s->before) {
+        memcpy(out + 2 * cells, s->before, size);
+        memcpy(out + 3 * cells, s->squares_before, size);
+    }
+    return (int)s->groups;
+}
+
 /* As assay_hook_sketch() says. */
 static int sketch(assay_measure measure, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns,
                   double *out)
@@ -40,19 +55,54 @@ static int sketch(assay_measure measure, int dtype, const void *x, const void *y
     assay_arena *arena = assay_arena_new(MOST_MEMORY);
     ASSAY_HAVE(arena);
     int status = measured(&measure, &shape, x, &shape, y, arena, &result);
-    if (status == ASSAY_OK) {
-        const assay_sketch *s = &result.of.sketch;
-        const size_t cells = (size_t)(s->groups * s->columns), size = cells * sizeof *out;
-        memcpy(out, s->sum, size);
-        memcpy(out + cells, s->squares, size);
-        if (s->before) {
-            memcpy(out + 2 * cells, s->before, size);
-            memcpy(out + 3 * cells, s->squares_before, size);
-        }
-        status = (int)s->groups;
-    }
+    if (status == ASSAY_OK)
+        status = take_sums(&result, out);
     assay_arena_free(arena);
     return status > 0 ? status : -1;
+}
+
+/* Of rows from one on, what each part that is of columns needs. */
+static int sum_columns(int dtype, const uint8_t *x, uint64_t rows, uint64_t columns, uint64_t first, uint64_t count,
+                       const hook_sketch_part *part)
+{
+    const uint64_t groups = (uint64_t)part->groups;
+    return assay_sketch_columns(dtype, x + first * columns * assay_dtype_size(dtype), count, columns, groups, rows,
+                                part->out + first, part->out + groups * rows + first);
+}
+
+bool hook_sketch_together(int dtype, const void *x, uint64_t rows, uint64_t columns, const hook_sketch_part *parts,
+                          size_t count)
+{
+    enum { MOST_PARTS = 2 };
+    const size_t row = (size_t)columns * assay_dtype_size(dtype);
+    const uint64_t at_once = row == 0 || row >= AT_ONCE / 8 ? 8 : AT_ONCE / row / 8 * 8;
+    assay_meter *meters[MOST_PARTS] = {NULL};
+    assay_arena *arena = assay_arena_new(MOST_MEMORY);
+    int status = arena && row > 0 && rows > 0 && count <= MOST_PARTS ? ASSAY_OK : -1;
+    for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
+        const bool flat = parts[k].kind == HOOK_SKETCH_FLAT;
+        const int64_t dim[] = {(int64_t)(flat ? rows * columns : rows), (int64_t)(flat ? 1 : columns)};
+        const assay_shape shape = {.dtype = dtype, .dims = 2, .dim = dim, .elements = rows * columns};
+        const assay_measure measure = measure_of(ASSAY_SKETCH_PLAIN, parts[k].groups, 1e-8);
+        if (parts[k].kind != HOOK_SKETCH_COLUMNS)
+            status = assay_meter_new(&measure, &shape, NULL, MOST_MEMORY, arena, &meters[k], NULL);
+    }
+    for (uint64_t at = 0, n; status == ASSAY_OK && at < rows; at += n) {
+        n = rows - at < at_once ? rows - at : at_once;
+        for (size_t k = 0; k < count; k++)
+            ASSAY_THEN(status, meters[k]
+                                   ? assay_meter_feed(meters[k], (const uint8_t *)x + at * row, NULL, n * columns, NULL)
+                                   : sum_columns(dtype, x, rows, columns, at, n, &parts[k]));
+    }
+    for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
+        assay_result result;
+        if (meters[k])
+            status = assay_meter_end(meters[k], &result, NULL);
+        if (meters[k] && status == ASSAY_OK && take_sums(&result, parts[k].out) != parts[k].groups)
+            status = -1;
+    }
+    assay_arena_free(arena);
+    return status == ASSAY_OK;
 }
 
 int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns, int groups,
@@ -69,9 +119,9 @@ int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64
 
 int assay_hook_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double *out)
 {
-    const uint64_t found = columns < (uint64_t)groups ? columns : (uint64_t)groups;
-    const int status = assay_sketch_columns(dtype, x, rows, columns, found, out, out + found * rows);
-    return status == ASSAY_OK ? (int)found : -1;
+    const int found = columns < (uint64_t)groups ? (int)columns : groups;
+    const hook_sketch_part part = {HOOK_SKETCH_COLUMNS, found, out};
+    return hook_sketch_together(dtype, x, rows, columns, &part, 1) ? found : -1;
 }
 
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out)

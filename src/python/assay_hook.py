@@ -346,6 +346,7 @@ class Hook:
         """Hands over what collections were given since the constructor, and where PyTorch says that workers are."""
         self._begun = True
         self._learn()
+        self._leaves_out = self._laws.leaves_out(self) if self._laws else self._leaves_out
         for c in self._collections.values():
             if c.name in self.include_collections or "all" in self.include_collections:
                 self._hand_over(c, lambda status: None)
@@ -430,8 +431,8 @@ class Hook:
             return
         if not self._begun:
             self._begin()
-        if self._copies:
-            self._copies.finish()
+        for part in filter(None, (self._copies, self._laws)):
+            part.finish()
         _lib.assay_hook_step(self._handle)
         self._stepped(_lib.assay_hook_active(self._handle))
 
@@ -443,6 +444,8 @@ class Hook:
         self._steps[value] += 1
         if value != _GLOBAL:
             self._steps[_GLOBAL] += 1
+        if self._laws:
+            self._laws.due()
         if self._pending:
             self._save_pending()
 
@@ -519,6 +522,7 @@ class Hook:
             return self._copies.save(encoded, code, tensor, assay_hook_topology.layout_argument(layout, tensor.dim()))
         return self._save_host(encoded, code, tensor, layout)
 
+    _leaves_out = staticmethod(lambda name: False)  # is a tensor wanted at no step, by what its name has in it?
     _over = False  # has the library that trains said that it has ended?
     _host = "cpu"  # the device whose tensors the library reads where they are
 
@@ -627,13 +631,14 @@ class Hook:
         inner = _unwrapped(module)[0]
         if self._flags:
             self._flags.look(inner, self.mode)
-        if self._active:
-            for name, parameter in inner.named_parameters():
-                self._save_torch(self._name_of(inner) + "_" + _plain_name(name), parameter)
+        network = self._name_of(inner)
+        for name, parameter in inner.named_parameters() if self._active else ():
+            if not self._leaves_out(network + name):
+                self._save_torch(network + "_" + _plain_name(name), parameter)
 
     @_goes_on
     def _after_forward(self, module, inputs, outputs):
-        if self._active:
+        if self._active and not self._leaves_out(module._module_name):
             self._write(module._module_name + "_input_", inputs)
             self._write(module._module_name + "_output_", outputs)
             for name in ("running_mean", "running_var"):  # as the pass has left them
@@ -675,8 +680,7 @@ class Hook:
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:
                 parameter.register_hook(self._gradient_of("gradient/%s_%s" % (network, _plain_name(name))))
-        if self._laws:
-            self._laws.watch(module)
+        self._laws.watch(module) if self._laws else None
 
     def register_optimizer(self, optimizer):
         """Records how many of its weights no gradient reaches, and with laws=True its updates. Call it behind register_module()."""
@@ -685,7 +689,7 @@ class Hook:
 
     def _gradient_of(self, name):
         def save(gradient):
-            if self._active and gradient is not None and name not in self._written:
+            if self._active and not self._leaves_out(name) and gradient is not None and name not in self._written:
                 self._written[name] = 1  # of several backward passes in a step the first one counts
                 self._save_torch(name, gradient)
         return save
@@ -696,8 +700,7 @@ class Hook:
             return
         loss_module._module_name = assay_hook_config.name_of_loss(_lib, self._handle, loss_module)
         self._modules.add(loss_module)
-        if self._laws:
-            self._laws.watch_loss(loss_module)
+        self._laws.watch_loss(loss_module) if self._laws else None
         loss_module.register_forward_hook(self._after_loss)
 
     register_hook = register_module
@@ -747,6 +750,7 @@ class Hook:
             self._begin()
         if self._copies:
             self._copies.finish()
+        _goes_on(type(self._laws).close)(self._laws) if self._laws else None
         if self._pending and not self.dry_run:
             warnings.warn("%d tensors and scalars were saved before the first step, and no step was recorded: they are lost" %
                           len(self._pending))

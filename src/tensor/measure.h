@@ -58,10 +58,10 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 void assay_meter_put_before(assay_meter *meter, const double *sums);
 
 /* Of each row of a matrix, sums of its columns in groups with the signs of SKETCH, and of their squares: what a SKETCH
- * makes of the transposed matrix, without that. `sum` and `squares` are [groups][rows]. 1: not of a type that has it (float32;
- * float16 and bfloat16 of up to 8192 columns). */
-int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, double *sum,
-                         double *squares);
+ * makes of the transposed matrix, without that. `sum` and `squares` are [groups][stride], where the first are those of these
+ * rows. 1: no floats of 16 bits or more. */
+int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, uint64_t stride,
+                         double *sum, double *squares);
 
 /* What two rows of n sums, with the squares beside them, make together. */
 typedef struct assay_products {

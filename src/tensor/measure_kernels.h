@@ -11,7 +11,7 @@
 
 #include "base/simd.h"
 
-enum { MEASURE_LANES = 8, SINGLE_LANES = 32, SKETCH_ROWS = 64 };
+enum { MEASURE_LANES = 8, SINGLE_LANES = 32, SKETCH_ROWS = 64, ROWS_AT_ONCE = 4 };
 
 /* A block of a comparison under way. */
 typedef struct change_lanes {
@@ -110,6 +110,9 @@ typedef struct measure_kernels {
      * its row's sign. y, of the reference, is NULL with `before` where there is none. PRODUCT has no `before`. */
     void (*sketch32)(int form, channel_lanes *own, channel_lanes *before, const uint8_t *x, const uint8_t *y,
                      uint64_t row, size_t groups, float epsilon);
+    /* Of ROWS_AT_ONCE rows of floats, `stride` bytes apart, groups of columns from one on, a multiple of the lanes: what
+     * sketch32() makes of each row, PLAIN, from nothing. */
+    void (*row_sums32)(channel_lanes *of, const uint8_t *x, size_t stride, uint64_t column, size_t groups);
     /* Columns of up to SKETCH_ROWS rows of floats, `stride` apart: sum[i] += sign x, squares[i] += x^2, row by row. */
     void (*rows32)(double *sum, double *squares, const uint8_t *x, size_t stride, uint64_t row, size_t rows, size_t n);
     /* The same of rows that follow each other, of (x - mean) scale of each row. */

@@ -435,19 +435,64 @@ static void sum_columns(const measure_kernels *kernels, const uint8_t *x, uint64
     *squares = meter_joined(lanes.squares);
 }
 
-int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, double *sum,
-                         double *squares)
+/* The same of ROWS_AT_ONCE rows of floats at once, whose numbers follow each other. */
+static void sum_columns_together(const measure_kernels *kernels, const uint8_t *x, size_t columns, uint64_t at,
+                                 uint64_t end, double *sum, double *squares)
+{
+    channel_lanes lanes[ROWS_AT_ONCE];
+    const size_t stride = 4 * columns;
+    kernels->row_sums32(lanes, x + 4 * at, stride, at, (size_t)(end - at) / MEASURE_LANES);
+    for (size_t k = 0; k < ROWS_AT_ONCE; k++) {
+        sum[k] = meter_joined(lanes[k].sum);
+        squares[k] = meter_joined(lanes[k].squares);
+    }
+}
+
+/* The same of other floats, which become doubles. */
+static void sum_other_columns(int dtype, const uint8_t *x, uint64_t at, uint64_t end, double *sum, double *squares)
+{
+    const size_t size = assay_dtype_size(dtype);
+    double values[METER_BLOCK];
+    *sum = *squares = 0;
+    for (uint64_t n; at < end; at += n) {
+        n = end - at < METER_BLOCK ? end - at : METER_BLOCK;
+        assay_to_double(dtype, x + at * size, (size_t)n, values);
+        for (uint64_t i = 0; i < n; i++) {
+            *sum += assay_sketch_sign(at + i) * values[i];
+            *squares += values[i] * values[i];
+        }
+    }
+}
+
+int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, uint64_t stride,
+                         double *sum, double *squares)
 {
     const measure_kernels *kernels = assay_measure_kernels_of(assay_simd_level());
     const size_t size = assay_dtype_size(dtype);
+    const bool floats = dtype == ASSAY_FLOAT32 || (is_16_bits(dtype) && columns <= FLOATS);
     float room[FLOATS];
-    if ((dtype != ASSAY_FLOAT32 && !is_16_bits(dtype)) || (dtype != ASSAY_FLOAT32 && columns > FLOATS))
+    if (!floats && !is_16_bits(dtype) && dtype != ASSAY_FLOAT64)
         return 1;
+    const bool whole = dtype == ASSAY_FLOAT32 && columns % (groups * MEASURE_LANES) == 0;
     for (uint64_t r = 0; r < rows; r++) {
-        const uint8_t *row = as_floats(dtype, (const uint8_t *)x + r * columns * size, (size_t)columns, room);
-        for (uint64_t g = 0; g < groups; g++)
-            sum_columns(kernels, row, assay_sketch_first_row(g, columns, groups),
-                        assay_sketch_first_row(g + 1, columns, groups), sum + g * rows + r, squares + g * rows + r);
+        const uint8_t *row = (const uint8_t *)x + r * columns * size;
+        if (whole && rows - r >= ROWS_AT_ONCE) { /* all groups are of whole lanes */
+            for (uint64_t g = 0, n = columns / groups; g < groups; g++)
+                sum_columns_together(kernels, row, (size_t)columns, g * n, (g + 1) * n, sum + g * stride + r,
+                                     squares + g * stride + r);
+            r += ROWS_AT_ONCE - 1;
+            continue;
+        }
+        if (floats)
+            row = as_floats(dtype, row, (size_t)columns, room);
+        for (uint64_t g = 0; g < groups; g++) {
+            const uint64_t at = assay_sketch_first_row(g, columns, groups),
+                           end = assay_sketch_first_row(g + 1, columns, groups);
+            if (floats)
+                sum_columns(kernels, row, at, end, sum + g * stride + r, squares + g * stride + r);
+            else
+                sum_other_columns(dtype, row, at, end, sum + g * stride + r, squares + g * stride + r);
+        }
     }
     return ASSAY_OK;
 }

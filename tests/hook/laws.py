@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import assay_hook  # noqa: E402
 import tfevents  # noqa: E402
 from assay_hook import SaveConfig  # noqa: E402
+from assay_recording import law_tasks  # noqa: E402
 
 WORK, ASSAY = sys.argv[1:]
 STEPS, BROKEN = 10, 6
@@ -106,7 +107,11 @@ def train(name, make, fault=lambda step, net, optimizer: None, network=Net, step
         optimizer.step()
         fault(step[0], "updated", net)
     hook.close()
-    job = os.path.join(WORK, "job.json")
+    return judged(name)
+
+
+def judged(name):
+    path, job = os.path.join(WORK, name), os.path.join(WORK, "job.json")
     with open(job, "w") as file:
         json.dump({"rules": [{"rule": "LawViolated"}]}, file)
     out = os.path.join(WORK, "out")
@@ -156,6 +161,58 @@ def healthy_parts():
         for law, count in (("activation", 2), ("dropout", 1), ("normalisation", 3), ("pooling", 2)):
             assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
     laws.AT_ONCE = 65536
+
+
+class InPlace(Net):
+    """What layers give is changed where it is, before and in the backward pass."""
+    def __init__(self):
+        super().__init__()
+        self.norm, self.relu = nn.LayerNorm(200), nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        x = self.relu(self.fc1(torch.relu(self.conv(x)).flatten(1)))
+        return self.fc2(self.norm(x).add_(1))
+
+
+def recorded(name, threads, network, own=False):
+    """A healthy training whose inputs lie in one buffer that numpy fills again: [{tensor: bytes} of each step]."""
+    path = os.path.join(WORK, name)
+    shutil.rmtree(path, ignore_errors=True)
+    torch.manual_seed(1)
+    net, loss, random, buffer = network(), nn.CrossEntropyLoss(), numpy.random.default_rng(1), numpy.empty((9, 2, 8, 8), numpy.float32)
+    optimizer, law_tasks.THREADS = torch.optim.Adam(net.parameters(), lr=1e-3), threads
+    hook = by_hand(path, net, loss, optimizer)
+    for step in range(STEPS):
+        buffer[:] = random.normal(size=buffer.shape)
+        optimizer.zero_grad(set_to_none=own)
+        loss(net(torch.from_numpy(buffer)), torch.arange(9) % 4).backward()
+        buffer[:] = 1e9
+        optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            hook.set_mode("EVAL")
+            net(torch.from_numpy(buffer))
+            hook.set_mode("TRAIN")
+        net.train()
+    hook.close()
+    law_tasks.THREADS = None
+    return [{n: (kind, values.tobytes()) for n, (kind, values) in step.tensors.items()} for _, step in sorted(tfevents.Trial(path).steps.items())]
+
+
+def beside_the_training():
+    """However many threads sum up, the records are the same. A tensor that was changed before it was read has none, once."""
+    for network in (Parts, InPlace):
+        for own in (False, True):
+            alone, *others = [recorded("beside", n, network, own) for n in (0, 1, 3)]
+            names = [[n for n in step if n.startswith("state/laws")] for step in alone]
+            assert len(names) == 2 * STEPS and len(names[2]) > 20, names
+            for other in others:
+                assert len(other) == len(alone)
+                for k, (a, b) in enumerate(zip(alone, other)):
+                    missing = {n for n in a if n not in b}
+                    assert all(b[n] == a[n] for n in b), (k, network)
+                    assert not missing or (k < 4 and network is InPlace), (k, missing)
+            assert judged("beside")["findings_total"] == 0
 
 
 def within_a_budget():
@@ -262,6 +319,7 @@ def main():
     healthy_alike()
     healthy_halves()
     healthy_parts()
+    beside_the_training()
     within_a_budget()
     rounded_factors()
     rows_in_order()

@@ -24,7 +24,7 @@ declared = set(re.findall(r"\b(assay_hook_\w+)\(", (ROOT / "include" / "assay" /
 assert len(declared) > 15 and exported == declared | {"assay_status_text"}, exported ^ declared
 sys.path.insert(0, str(Path(LIBRARY).parent))
 import assay_hook  # noqa: E402
-from assay_recording import laws  # noqa: E402
-bound = {"assay_hook_" + name for name in [*assay_hook._SIGNATURES, *assay_hook.assay_hook_topology.SIGNATURES, *laws.SIGNATURES]}
+from assay_recording import law_tasks, laws  # noqa: E402
+bound = {"assay_hook_" + name for name in [*assay_hook._SIGNATURES, *assay_hook.assay_hook_topology.SIGNATURES, *laws.SIGNATURES, *law_tasks.SIGNATURES]}
 assert bound == declared, bound ^ declared
 print("%d functions, needs %s" % (len(declared), " ".join(needed)))

@@ -265,8 +265,8 @@ class AutoHook(assay_hook.Hook):
                 self._account(now - self._step_began)
             else:
                 self._plain.append(now - self._step_began - self._ring.cost)
-        if self._copies:
-            self._copies.finish()
+        for part in filter(None, (self._copies, self._laws)):
+            part.finish()
         if mode is not self.mode:
             self.mode = mode
             if self._steps[mode.value] is None:

@@ -28,8 +28,10 @@ import weakref
 
 import numpy
 
+from assay_hook_config import BUILT_IN
 from assay_hook import _goes_on, _plain_name, _unwrapped
 from assay_recording.budget import parse
+from assay_recording.law_tasks import GRADIENT, LINEAR, NORM, OUTPUT, Columns, Tasks, host, place
 from assay_recording.modules import eps_of
 
 PLAIN, UNSIGNED, ADAM = 0, 1, 4
@@ -48,39 +50,9 @@ _INT, _COUNT, _PLACE, _REAL = ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ct
 SIGNATURES = {
     "sketch": [_INT, _INT, _PLACE, _PLACE, _COUNT, _COUNT, _INT, _PLACE], "sketch_columns": [_INT, _PLACE, _COUNT, _COUNT, _INT, _PLACE],
     "sketch_normalised": [_INT, _PLACE, _COUNT, _COUNT, _INT, _REAL, _PLACE],
-    "sketch_all": [_INT, _PLACE, ctypes.c_size_t, _PLACE], "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
+    "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
     "function": [_INT, _PLACE, _INT, _PLACE, _COUNT, _PLACE], "law_products": [_PLACE, _PLACE, _COUNT, _INT, _INT, _PLACE],
-    **{"law_" + law: [_PLACE, ctypes.c_char_p, _PLACE] for law in ("linear", "gradient", "norm")},
 }
-
-
-class Operand(ctypes.Structure):
-    """assay_hook_operand."""
-    _fields_ = [("values", _PLACE), ("dtype", _INT)]
-
-
-class Law(ctypes.Structure):
-    """assay_hook_law."""
-    _fields_ = [(name, Operand) for name in ("x", "y", "weight", "bias")] + [(name, _COUNT) for name in ("rows", "inputs", "outputs")] + [
-        ("groups", _INT), ("tiles", _INT), ("sums", _PLACE), ("e", _REAL), ("product_dtype", _INT)]
-
-
-class Columns(ctypes.Structure):
-    """assay_hook_columns."""
-    _fields_ = [("count", ctypes.c_size_t)] + [(name, _PLACE) for name in ("dtypes", "x", "y", "elements", "first")]
-
-
-def host(tensor):
-    return tensor.detach().to("cpu").contiguous()
-
-
-def place(tensor):
-    """A tensor that the library can read where it is: this one, or a copy."""
-    return tensor if tensor.is_cpu and tensor.is_contiguous() else host(tensor)
-
-
-def pointer(tensor):
-    return tensor.data_ptr() if tensor is not None else None
 
 
 def products_of(library, x, y):
@@ -138,7 +110,8 @@ class Laws:
         self.hook, self.library, self.dtypes = hook, library, dtypes
         for function, arguments in SIGNATURES.items():
             getattr(library, "assay_hook_" + function).argtypes = arguments
-        self.parameters, self.fed, self.step, self.names, self.codes = Parameters(self), set(), -1, {}, {}
+        self.parameters, self.fed, self.step, self.slots, self.codes = Parameters(self), set(), -1, {}, {}
+        self.tasks = Tasks(hook, library, self.code)
         self.turn, self.wanted, self.functions = -1, False, set()
         self.clear()
 
@@ -146,7 +119,7 @@ class Laws:
         self.hook._complain("law: " + what, error)
 
     def clear(self):
-        self.passes, self.weights, self.expected = {}, {}, {}
+        self.passes, self.weights = {}, {}
         self.parameters.clear()
 
     def due(self):
@@ -158,9 +131,19 @@ class Laws:
             self.wanted = saved and self.turns.next()
             self.turns.is_on = self.wanted
             self.turn += self.wanted
+            if self.wanted:
+                self.tasks.begin()
             if self.wanted and self.turns.share:
                 self.save("turns", [self.turns.of], [])
         return self.wanted and self.hook._active
+
+    @staticmethod
+    def leaves_out(hook):
+        """Beside laws and losses, of which nothing but tensors with "loss" in their names is one: others need not be asked for."""
+        patterns = {"laws": ["^state/laws/"], "losses": BUILT_IN["losses"]}
+        collections = [hook.collection_manager.collections[name] for name in hook.include_collections]
+        are_all = all(c.include_regex == patterns.get(c.name) and not c.tensor_names for c in collections)
+        return lambda name: are_all and "oss" not in name
 
     def watch(self, module):
         """A network: its linear layers, and its parameters."""
@@ -173,10 +156,13 @@ class Laws:
             else:
                 self.watch_part(_plain_name(name), part, nn)
         for name, parameter in named:
-            self.names[id(parameter)] = name
-            number = self.parameters.add(name, parameter)
+            number, slot = self.parameters.add(name, parameter), self.slot(parameter)
             if parameter.requires_grad:
-                parameter.register_hook(functools.partial(self.gradient, number, name))
+                parameter.register_hook(self.of_gradient(name, number, slot, weakref.ref(parameter)))
+
+    def slot(self, owner):
+        """The number of what a weight or bias has to be."""
+        return self.slots.setdefault(id(owner), len(self.slots))
 
     def watch_part(self, name, part, nn):
         """What normalises, pools or computes each element by itself."""
@@ -184,7 +170,7 @@ class Laws:
         flat = weight is None or weight.dim() == 1
         pooling = next((kind for kind in POOLINGS if isinstance(part, getattr(nn, kind))), None)
         if isinstance(part, (nn.BatchNorm1d, nn.BatchNorm2d)) or (flat and (isinstance(part, nn.LayerNorm) or "rmsnorm" in type(part).__name__.lower())):
-            part.register_forward_hook(functools.partial(self.after_norm, name))
+            part.register_forward_hook(functools.partial(self.after_norm, name, isinstance(part, (nn.BatchNorm1d, nn.BatchNorm2d))))
         elif pooling:
             part.register_forward_hook(functools.partial(self.after_pooling, name, pooling, getattr(nn, pooling).forward))
         elif next(part.children(), None) is None and next(part.parameters(), None) is None:
@@ -286,23 +272,48 @@ class Laws:
         if not self.due() or not inputs:
             return
         x, w, name = inputs[0], module.weight, self.pass_of(name)
-        convolves = w.dim() > 2
-        if id(module) not in self.weights:
-            groups = getattr(module, "groups", 1)
-            self.weights[id(module)] = self.sketch(w, w.shape[0], w.numel() // w.shape[0], COLUMN_GROUPS) if groups == 1 else self.of_groups(w, groups)
-        of_w = self.weights[id(module)]
-        if of_w is None or not (self.convolved if convolves else self.multiplied)(name, module, x, w, output, of_w):
+        follows = output.requires_grad and w.requires_grad
+        if w.dim() == 2:
+            of = [-1] if follows else None  # its number
+            self.tasks.note(self.multiplied, "state/laws/linear/" + name, self.is_alone(module, output), (x, output), (module, x, w, output, of))
+            if follows:
+                output.register_hook(functools.partial(self.linear_gradient, name, self.step, module, of))
             return
-        if output.requires_grad and w.requires_grad and not isinstance(getattr(module, "padding", 0), str) and getattr(module, "groups", 1) == 1:
-            of_inputs = self.channels(x, convolves)
+        if id(module) not in self.weights:
+            self.weights[id(module)] = (self.sketch(w, w.shape[0], w.numel() // w.shape[0], COLUMN_GROUPS) if module.groups == 1 else
+                                        self.of_groups(w, module.groups))
+        of_w = self.weights[id(module)]
+        if of_w is None or not self.convolved(name, module, x, w, output, of_w):
+            return
+        if follows and not isinstance(module.padding, str) and module.groups == 1:
+            of_inputs = self.channels(x)
             if of_inputs is not None:
                 output.register_hook(functools.partial(self.output_gradient, module, x.dtype, of_inputs))
 
-    def multiplied(self, name, module, x, w, output, of_w):
-        (outputs, width), bias = w.shape, module.bias
+    def multiplied(self, name, now, module, x, w, output, of):
+        outputs, width = w.shape
         rows = x.numel() // width
-        return self.record("linear", name, {"x": x, "y": output, "bias": bias}, {"weight": self.code(w)}, rows=rows, inputs=width, outputs=outputs,
-                           groups=min(rows, ROW_GROUPS), tiles=of_w.shape[1], sums=of_w.ctypes.data)
+        number = self.tasks.take(LINEAR, name, now, x, output, w, module.bias, rows, width, outputs, min(rows, ROW_GROUPS), min(outputs, COLUMN_GROUPS),
+                                 parameter=self.slot(w if id(w) in self.slots else module), of=of is not None)
+        if of:
+            of[0] = number
+
+    @staticmethod
+    def is_alone(module, output):
+        """Does no backward pass follow?"""
+        return not (module.training and output.requires_grad)
+
+    @_counted
+    def linear_gradient(self, name, step, module, of, gradient):
+        """Backward has reached the output of a pass: what that adds to the gradients of its weight and bias."""
+        if self.due() and step == self.step:
+            self.tasks.note(self.multiplied_back, "dy/" + name, not self.tasks.wait_behind_backward(self.wait), (gradient,), (module, of, gradient))
+
+    def multiplied_back(self, name, now, module, of, gradient):
+        bias, outputs = module.bias, module.weight.shape[0]
+        if of[0] >= 0:
+            self.tasks.take(OUTPUT, name, now, y=gradient, rows=gradient.numel() // outputs, outputs=outputs, parameter=self.slots.get(id(module.weight), -1),
+                            of_bias=self.slots.get(id(bias), -1) if bias is not None and bias.requires_grad else -1, of=of[0])
 
     def convolved(self, name, module, x, w, output, of_w):
         rows, outputs, width = x.shape[0], w.shape[0], w.numel() // w.shape[0]
@@ -324,16 +335,6 @@ class Laws:
                   self.worst([got - want, products, squares]))
         return True
 
-    def record(self, law, name, tensors, dtypes=None, **figures):
-        """The record of a law of the library; of some operands the dtype is enough. Is there one?"""
-        tensors = {operand: place(t) for operand, t in tensors.items() if t is not None}
-        codes = {**{operand: self.code(t) for operand, t in tensors.items()}, **(dtypes or {})}
-        if None in codes.values():
-            return False
-        equation = Law(**figures, **{operand: Operand(pointer(tensors.get(operand)), code) for operand, code in codes.items()})
-        return getattr(self.library, "assay_hook_law_" + law)(self.hook._handle, self.hook._encoded("state/laws/%s/%s" % (law, name)),
-                                                              ctypes.byref(equation)) >= 0
-
     # -- norms
 
     def pass_of(self, name):
@@ -342,18 +343,16 @@ class Laws:
         return "%s_output_%d" % (name, number)
 
     @_counted
-    def after_norm(self, name, module, inputs, output):
-        from torch import nn
+    def after_norm(self, name, by_channels, module, inputs, output):
         if not self.due() or not inputs:
             return
         name, x = self.pass_of(name), inputs[0]
-        by_channels = isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d))
         if x.shape != output.shape or x.dim() < 2 or x.numel() == 0 or (by_channels and not (module.training or module.running_mean is None)):
             return
         if by_channels:
             self.normalised_channels(name, module, x, output)
         else:
-            self.normalised_rows(name, module, x, output, not isinstance(module, nn.LayerNorm))
+            self.tasks.note(self.normalised_rows, "state/laws/norm/" + name, self.is_alone(module, output), (x, output), (module, x, output))
 
     def affine(self, module, repeated=1):
         """Weight and bias, for each column."""
@@ -364,13 +363,14 @@ class Laws:
         """Of each group of rows, the sum of their signs and how many there are."""
         return self.join(self.signs(rows), rows, groups)[:, None], self.join(numpy.ones(rows), rows, groups)[:, None]
 
-    def normalised_rows(self, name, module, x, output, roots):
+    def normalised_rows(self, name, now, module, x, output):
+        from torch import nn
         columns, weight, bias = x.shape[-1], module.weight, getattr(module, "bias", None)
-        rows = x.numel() // columns
+        rows, roots = x.numel() // columns, not isinstance(module, nn.LayerNorm)
         eps = next((e for e in (eps_of(module), getattr(module, "epsilon", None), getattr(module, "variance_epsilon", None)) if e is not None), 1e-6)
         if weight is None or weight.numel() == columns:
-            self.record("norm", name, {"x": x, "y": output, "weight": weight, "bias": bias}, rows=rows, inputs=columns, outputs=columns,
-                        e=-eps if roots else eps, groups=min(rows, ROW_GROUPS), tiles=min(COLUMN_GROUPS, columns))
+            self.tasks.take(NORM, name, now, x, output, weight, bias, rows, columns, columns, min(rows, ROW_GROUPS), min(COLUMN_GROUPS, columns),
+                            -eps if roots else eps)
 
     def normalised_channels(self, name, module, x, output):
         """Of a batch: some channels at a time, each column of them by itself."""
@@ -460,19 +460,12 @@ class Laws:
     def window(kernel, axes):
         return float(numpy.prod(kernel)) if isinstance(kernel, (tuple, list)) else float(kernel) ** axes
 
-    # -- gradients of linear layers
+    # -- gradients of convolutions
 
-    def channels(self, x, convolves):
-        """Of each row, or place of an image, sums of its channels in groups: [sums, squares][groups][...]."""
-        shape = (x.shape[0],) + tuple(x.shape[2:]) if convolves else (-1,)
-        x = x.detach()
-        columns = x.shape[-1]
-        if not convolves and x.device.type == "cpu" and columns > 0:  # as they lie: rows are joined by their columns
-            x, code, rows = x.contiguous(), self.dtypes.get(str(x.dtype)[6:]), x.numel() // columns
-            out = numpy.empty(2 * min(columns, ROW_GROUPS) * rows)
-            if code in KNOWN and self.library.assay_hook_sketch_columns(code, x.data_ptr(), rows, columns, ROW_GROUPS, out.ctypes.data) > 0:
-                return out.reshape(2, -1, rows)
-        x = (x.transpose(0, 1).reshape(x.shape[1], -1) if convolves else x.reshape(-1, x.shape[-1]).t())
+    def channels(self, x):
+        """Of each place of an image, sums of its channels in groups: [sums, squares][groups][...]."""
+        shape, x = (x.shape[0],) + tuple(x.shape[2:]), x.detach()
+        x = x.transpose(0, 1).reshape(x.shape[1], -1)
         parts = [self.sketch(x[:, at:at + MOST_COLUMNS], x.shape[0], min(MOST_COLUMNS, x.shape[1] - at), ROW_GROUPS)
                  for at in range(0, x.shape[1], MOST_COLUMNS)]
         return None if not parts or parts[0] is None else numpy.concatenate([p[:2] for p in parts], 2).reshape((2, parts[0].shape[1]) + shape)
@@ -487,16 +480,14 @@ class Laws:
 
     def sums_of_products(self, module, of_inputs, of_outputs):
         """As products_of(), with places of a kernel behind: of those nothing is known on the way."""
-        if module.weight.dim() == 2:
-            return products_of(self.library, of_inputs, of_outputs)[..., None]
         (x, x2), (y, y2) = of_inputs, of_outputs
         independent, of_x, of_y, got = (self.multiply_gradient(module, a, b) for a, b in ((x2, y2), (x2, y * y), (x * x, y2), (x, y)))
         return [got, numpy.maximum(independent, (of_x + of_y) / 2), numpy.zeros_like(independent)]
 
     @_counted
     def output_gradient(self, module, dtype, of_inputs, gradient):
-        """Backward has reached the output of a pass: what that adds to the gradients of its weight and bias."""
-        of_outputs = self.channels(gradient, module.weight.dim() > 2) if self.due() else None
+        """As linear_gradient()."""
+        of_outputs = self.channels(gradient) if self.due() else None
         if of_outputs is None:
             return
         products = of_outputs[0, 0].size
@@ -507,35 +498,26 @@ class Laws:
                         products_of(self.library, None, of_outputs.reshape(2, of_outputs.shape[1], -1))[..., None])
 
     def expect(self, parameter, products, types, sums):
-        """Adds to what a gradient has to be, of all passes: each is rounded before it is added."""
-        name = self.names.get(id(parameter))
-        u = HALF_STEP[types[1]]  # sums on the way are of float32: what they round, in units of the output's
-        if u > HALF_STEP[1]:
-            sums[2] = sums[2] * min(1, 6 * HALF_STEP[1] * (products ** 0.5 / 3 + 2) / (4 * u)) ** 2
-        if name in self.expected:
-            before = self.expected[name]
-            alone = sum((t[0] * t[0]).mean() for t in (sums, before[2]))
-            products, sums = products + before[0], [a + b for a, b in zip(sums, before[2])]
-            sums[2] = sums[2] + alone
-        self.expected[name] = products, types, sums
+        """Adds to what a gradient has to be, of all passes."""
+        sums = numpy.ascontiguousarray(sums, float)
+        if id(parameter) in self.slots:
+            self.library.assay_hook_laws_expect(self.tasks.of, self.slots[id(parameter)], (_INT * 2)(*types), products, *sums.shape[1:], sums.ctypes.data)
 
-    def compare_gradient(self, name, gradient, products, types, sums):
-        """What backward has made, in the cells of what it has to be."""
-        outputs, inputs = gradient.shape[0], gradient.shape[1] if gradient.dim() > 1 else 0
-        groups, tiles = sums[0].shape[:2]
-        own = self.code(gradient)
+    def compare_gradient(self, slot, name, gradient):
+        """What backward has made of a kernel, in the cells of what it has to be."""
+        types, where = (_INT * 2)(), ctypes.c_void_p()
+        outputs, inputs = gradient.shape[:2]
+        products = self.library.assay_hook_laws_expected(self.tasks.of, slot, types, ctypes.byref(where))
+        of_rows = self.sketch(gradient, outputs, gradient.numel() // outputs, ROW_GROUPS) if products else None
+        if of_rows is None:
+            return
+        shape = 3, min(outputs, ROW_GROUPS), min(inputs, ROW_GROUPS), gradient[0, 0].numel()
+        sums = numpy.ctypeslib.as_array(ctypes.cast(where, ctypes.POINTER(_REAL)), shape)
+        of_rows = of_rows[:2].reshape(2, shape[1], inputs, -1)
+        own, types = self.code(gradient), list(types)
         made = types[1] if gradient.element_size() > 2 and types[1] in (14, 19) else own  # cast behind a product
-        if gradient.dim() < 3:
-            expected = numpy.ascontiguousarray(sums, float)
-            self.record("gradient", name, {"weight": gradient}, {"x": types[0], "y": types[1]}, rows=products, inputs=inputs, outputs=outputs,
-                        groups=groups, tiles=tiles, sums=expected.ctypes.data, product_dtype=made)
-            return
-        of_rows = self.sketch(gradient, outputs, gradient.numel() // outputs, ROW_GROUPS)
-        if of_rows is None or len(of_rows[0]) != len(sums[0]):
-            return
-        of_rows = of_rows[:2].reshape(2, groups, inputs, -1)
-        got, squares = (self.join(t, inputs, tiles, axis=1) for t in (of_rows[0] * self.signs(inputs)[:, None], of_rows[1]))
-        self.save("gradient/" + name, [products, outputs, inputs, groups, tiles, 1] + types + [made],
+        got, squares = (self.join(t, inputs, shape[2], axis=1) for t in (of_rows[0] * self.signs(inputs)[:, None], of_rows[1]))
+        self.save(name, [products, outputs, inputs, *shape[1:3], 1] + types + [made],
                   self.worst([got - sums[0], sums[1], numpy.maximum(squares, sums[2])]))
 
     @staticmethod
@@ -546,24 +528,71 @@ class Laws:
 
     # -- parameters
 
-    @_counted
-    def gradient(self, number, name, gradient):
-        """Backward has made it: before workers average it."""
-        if not self.due() or not self.parameters.take_local(number, gradient):
+    def of_gradient(self, name, number, slot, parameter):
+        """What backward calls for each gradient, before workers average it. One that becomes the parameter's own has no other owner meanwhile,
+        or it would be copied."""
+        name = "state/laws/gradient/" + name
+        nothing = ()
+
+        def gradient(made):
+            if not self.wanted or not self.hook._active or made is None:
+                return
+            try:
+                tasks, owner = self.tasks, parameter()
+                now = not tasks.wait_behind_backward(self.wait) or name in tasks.changed
+                if now or (owner is not None and owner.grad is not None):
+                    tasks.note(self.made_gradient, name, now, (made,), (number, slot, parameter, made))
+                else:
+                    tasks.note(self.own_gradient, name, False, nothing, (number, slot, parameter, made.data_ptr(), made._version))
+            except Exception as error:
+                self._complain("gradient", error)
+        return gradient
+
+    def own_gradient(self, name, now, number, slot, parameter, pointer, version):
+        owner = parameter()
+        made = owner.grad if owner is not None else None
+        if made is None or made.data_ptr() != pointer or made._version != version:
+            self.tasks.changed.add(name)
+        else:
+            self.made_gradient(name, now, number, slot, parameter, made)
+
+    def made_gradient(self, name, now, number, slot, parameter, made):
+        local, dims = self.parameters.room_of_local(number, made), made.dim()
+        if local is None:
             return
-        if name in self.expected:
-            self.compare_gradient(name, gradient, *self.expected[name])
+        shape = (made.shape[0], made.shape[1] if dims == 2 else 0) if dims in (1, 2) else (made.numel(), 0)
+        if self.tasks.take(GRADIENT, name, now, weight=made, outputs=shape[0], inputs=shape[1], parameter=slot if dims in (1, 2) else -1,
+                           sums=local[0], cells=local[1], stride=local[2], owner=number) >= 0 and dims > 2:
+            self.compare_gradient(slot, name[len("state/laws/"):], made)
 
     @_counted
     def before_update(self):
         """The optimizer is about to use the gradients."""
         if self.due():
+            self.wait()
             self.parameters.take_given()
 
     @_counted
     def updated(self, optimizer):
         self.parameters.updated(optimizer.state)
+        self.finish()
         self.clear()
+
+    @_counted
+    def wait(self):
+        self.tasks.wait()
+        for number in self.tasks.dropped:
+            self.parameters.forget_local(number)
+        self.tasks.dropped.clear()
+
+    def finish(self):
+        """The end of a step, or of what its records can be of."""
+        self.wait()
+        self.tasks.finish()
+
+    def close(self):
+        self.finish()
+        self.tasks.close()
 
 
 class Parameters:
@@ -609,10 +638,7 @@ class Parameters:
         self.sizes, self.counts = numpy.array(cells), numpy.array(elements, numpy.uint64)
         self.kept = numpy.zeros((self.ROWS, 4, int(self.first[-1])))
         self.has = numpy.zeros((self.ROWS, len(elements)), bool)
-        self.one = types.SimpleNamespace(type=(_INT * 1)(), place=(ctypes.c_void_p * 1)(), counts=self.counts.ctypes.data, first=self.first.ctypes.data,
-                                         local=self.kept[self.LOCAL].ctypes.data)
-        self.one.columns = Columns(1, ctypes.addressof(self.one.type), ctypes.addressof(self.one.place))
-        self.one.to_columns = ctypes.byref(self.one.columns)
+        self.begins, self.numbers, self.local = self.first.tolist(), cells, self.kept[self.LOCAL].ctypes.data
 
     def sum_up(self, row, tensors, form=PLAIN, others=None, number=0):
         """Sums of the tensors from that number on, of those that are not None."""
@@ -624,25 +650,23 @@ class Parameters:
         types = numpy.array([code or 0 for code in codes], numpy.int32)
         columns = Columns(count, types.ctypes.data, pointers[0].ctypes.data, pointers[1].ctypes.data if others else None,
                           self.counts[number:].ctypes.data, self.first[number:].ctypes.data)
-        laws.library.assay_hook_sketch_all(form, ctypes.byref(columns), self.kept.shape[2], self.kept[row].ctypes.data)
+        laws.tasks.take_columns(form, columns, self.kept.shape[2], self.kept[row].ctypes.data, places, pointers, types)
         self.has[row, number:number + count] = found
 
     def fits(self, number, tensor):
         return tensor is not None and hasattr(tensor, "numel") and tensor.numel() == self.elements_of[number] > 0
 
-    def take_local(self, number, gradient):
-        """Of several backward passes in a step the first one counts."""
+    def room_of_local(self, number, gradient):
+        """Where sums of it go, how many, and how far from the squares. Of several backward passes in a step the first one counts."""
         self.lay_out()
-        if self.has[self.LOCAL, number] or not self.fits(number, gradient):
-            return False
-        where, code = place(gradient), self.laws.code(gradient)
-        if code is None:
-            return False
-        self.one.type[0], self.one.place[0] = code, where.data_ptr()
-        self.one.columns.elements, self.one.columns.first = self.one.counts + 8 * number, self.one.first + 8 * number
-        self.laws.library.assay_hook_sketch_all(PLAIN, self.one.to_columns, self.kept.shape[2], self.one.local)
+        if self.has[self.LOCAL, number] or not self.fits(number, gradient) or self.laws.code(gradient) is None:
+            return None
         self.has[self.LOCAL, number] = True
-        return True
+        return self.local + 8 * self.begins[number], self.numbers[number], self.kept.shape[2]
+
+    def forget_local(self, number):
+        if number is not None and self.elements_of:
+            self.has[self.LOCAL, number] = False
 
     def take_given(self):
         self.lay_out()
@@ -657,6 +681,7 @@ class Parameters:
             was = self.has[self.WAS].copy()
             self.sum_up(self.WAS, weights)
             self.has[self.WAS] |= was
+        self.laws.wait()
 
     def updated(self, states):
         if not self.elements_of:
@@ -684,6 +709,7 @@ class Parameters:
         self.has[self.QUOTIENT] = False
         if any(t is not None for t in quotient[0]):
             self.sum_up(self.QUOTIENT, quotient[0], ADAM, quotient[1])
+        self.laws.wait()
         self.save([self.laws.code(w) or 0 if w is not None else 0 for w in weights])
         for was, now in ((self.WAS, self.NOW), *((self.OLD + k, self.NEW + k) for k in range(len(self.KEYS)))):
             self.kept[was][:, numpy.repeat(self.has[now], self.sizes)] = self.kept[now][:, numpy.repeat(self.has[now], self.sizes)]
