@@ -129,7 +129,8 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
                 from = csv->text.size;
                 where = BEGIN;
             } else if (c == '\n') {
-                if (where != BEHIND_QUOTE && csv->text.size > from && csv->text.data[csv->text.size - 1] == '\r')
+                /* Windows makes CR CR LF of what has CR LF already. */
+                while (where != BEHIND_QUOTE && csv->text.size > from && csv->text.data[csv->text.size - 1] == '\r')
                     csv->text.size--;
                 csv->finished = csv->count > 0 || csv->text.size > from || where == BEHIND_QUOTE;
                 where = csv->finished ? where : BEGIN;

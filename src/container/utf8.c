@@ -97,6 +97,10 @@ static uint32_t unit_at(const assay_utf8 *t, size_t at)
 
 static size_t put(uint32_t c, uint8_t *to)
 {
+    if (c == 0) { /* both of its bytes: a hole in the text stays as long as it is in the file */
+        to[0] = to[1] = 0;
+        return 2;
+    }
     if (c < 0x80) {
         to[0] = (uint8_t)c;
         return 1;
