@@ -8,10 +8,10 @@
 #include "base/hash.h"
 #include "base/keys.h"
 #include "base/path.h"
+#include "format/metrics/one_series.h"
 #include "format/metrics/runs.h"
-#include "format/metrics/table.h"
 
-enum { ROWS_LOOKED_AT = 10 };
+enum { ROWS_LOOKED_AT = 10, EPISODE_COLUMNS = 3 };
 
 static bool named(const char *name)
 {
@@ -101,6 +101,93 @@ static size_t step_column(const metrics_table *t)
     return SIZE_MAX;
 }
 
+/* Where a table has its steps. */
+typedef struct step_columns {
+    size_t column; /* SIZE_MAX: nowhere */
+    size_t epochs; /* the column of epochs beside it, within which steps may count anew; SIZE_MAX: there is none */
+} step_columns;
+
+static bool cell_number(const metrics_table *t, size_t column, double *number)
+{
+    return column < t->csv.count &&
+           metrics_number(assay_csv_text(&t->csv, column), t->csv.cells[column].length, number);
+}
+
+/* Do the first rows number batches, or the like, within their epochs? 1, 0 or a status. */
+static int counts_within(assay_store *store, const metrics_table *t, size_t epochs, size_t column, assay_error *err)
+{
+    enum { LOOKED_AT = 64 };
+    metrics_table again = {0};
+    double epoch = 0, number = 0, last_epoch = -1, last = -1;
+    unsigned rises = 0, stays = 0;
+    int status = metrics_table_open(store, t->path, &again, err);
+    if (status != 1)
+        return status;
+    for (int row = 0; row < LOOKED_AT && (status = assay_csv_next(&again.csv, err)) == 1; row++) {
+        if (!cell_number(&again, epochs, &epoch) || !cell_number(&again, column, &number))
+            continue;
+        rises += epoch == last_epoch && number > last;
+        stays += epoch == last_epoch && number <= last;
+        last_epoch = epoch;
+        last = number;
+    }
+    metrics_table_close(&again);
+    return status < 0 ? status : rises > 0 && stays == 0;
+}
+
+/* Of a table with epochs and what is counted within them, the latter is the step. 0 or a status. */
+static int find_steps(assay_store *store, const metrics_table *t, step_columns *out, assay_error *err)
+{
+    enum { STEPS, ITERATIONS, UPDATES, EPOCHS, BATCHES };
+    static const size_t finer[] = {STEPS, ITERATIONS, UPDATES, BATCHES};
+    *out = (step_columns){step_column(t), SIZE_MAX};
+    if (out->column == SIZE_MAX)
+        return ASSAY_OK;
+    for (size_t i = 0; i < t->columns && out->epochs == SIZE_MAX; i++)
+        if (is_step_of_others(t->column[i], t->length[i], EPOCHS))
+            out->epochs = i;
+    if (out->column != out->epochs)
+        return ASSAY_OK;
+    out->epochs = SIZE_MAX;
+    for (size_t group = 0; group < sizeof finer / sizeof *finer; group++)
+        for (size_t i = 0; i < t->columns; i++) {
+            const bool is = is_step_of_others(t->column[i], t->length[i], finer[group]);
+            const int within = is ? counts_within(store, t, out->column, i, err) : 0;
+            if (within < 0)
+                return within;
+            if (within == 1) {
+                *out = (step_columns){i, out->column};
+                return ASSAY_OK;
+            }
+        }
+    return ASSAY_OK;
+}
+
+/* How far the counting is. */
+typedef struct counting {
+    double epoch;
+    int64_t last, gap, offset;
+    bool any;
+} counting;
+
+/* The step of a row, whose own number counts anew where the epoch rises and it falls. */
+static int64_t count_on(counting *c, const metrics_table *t, const step_columns *s, int64_t own)
+{
+    double epoch = c->epoch;
+    if (s->epochs == SIZE_MAX || !cell_number(t, s->epochs, &epoch))
+        return own + c->offset;
+    const bool anew = c->any && epoch > c->epoch && own < c->last;
+    if (anew && c->offset < METRICS_STEP_END)
+        c->offset += own == 0 ? c->last + c->gap : c->last; /* from 0 on: one behind the last */
+    else if (epoch < c->epoch)                              /* it began again */
+        c->offset = 0;
+    c->gap = own > c->last && c->any ? own - c->last : c->gap;
+    c->last = own;
+    c->epoch = epoch;
+    c->any = true;
+    return own + c->offset;
+}
+
 /* What the first rows of a table without a column of steps hold. */
 typedef struct first_rows {
     bool numbers;  /* alone: tables of models or files have names in theirs */
@@ -117,8 +204,8 @@ static bool rises(double number, int row, double *last)
     return is;
 }
 
-/* 0 or a status. */
-static int look_at_rows(metrics_table *t, first_rows *out, assay_error *err)
+/* Looks at the first columns. 0 or a status. */
+static int look_at_rows(metrics_table *t, size_t columns, first_rows *out, assay_error *err)
 {
     double number = 0, *last = assay_alloc_zeroed(t->columns, sizeof *last);
     bool *falls = assay_alloc_zeroed(t->columns, sizeof *falls);
@@ -127,14 +214,14 @@ static int look_at_rows(metrics_table *t, first_rows *out, assay_error *err)
     while (status == 1 && out->numbers && rows < ROWS_LOOKED_AT && (status = assay_csv_next(&t->csv, err)) == 1) {
         rows++;
         out->numbers = t->csv.count == t->columns && !t->csv.oversized;
-        for (size_t i = 0; i < t->columns && out->numbers; i++) {
+        for (size_t i = 0; i < columns && out->numbers; i++) {
             const size_t length = t->csv.cells[i].length;
             out->numbers = length == 0 || metrics_number(assay_csv_text(&t->csv, i), length, &number);
             out->losses += out->numbers && length > 0 && metrics_is_loss(t->column[i], t->length[i]);
             falls[i] = falls[i] || length == 0 || !out->numbers || !rises(number, rows, &last[i]);
         }
     }
-    for (size_t i = t->columns; i-- > 0 && rows > 1 && status >= 0 && out->numbers;)
+    for (size_t i = columns; i-- > 0 && rows > 1 && status >= 0 && out->numbers;)
         out->counts = falls[i] ? out->counts : i;
     free(last);
     free(falls);
@@ -156,8 +243,8 @@ static bool has_setting(const metrics_table *t)
 static bool is_of_episodes(const metrics_table *t)
 {
     static const char *const names[] = {"r", "l", "t"};
-    bool is = t->columns >= 3;
-    for (size_t i = 0; i < 3 && is; i++)
+    bool is = t->columns >= EPISODE_COLUMNS;
+    for (size_t i = 0; i < EPISODE_COLUMNS && is; i++)
         is = strcmp(t->column[i], names[i]) == 0;
     return is;
 }
@@ -169,7 +256,7 @@ static int is_counted(metrics_table *t, assay_error *err)
     const bool episodes = is_of_episodes(t);
     if (!(has_loss(t) || episodes) || has_setting(t) || strcmp(t->column[0], "vpp_stage") == 0)
         return 0;
-    ASSAY_TRY(look_at_rows(t, &rows, err));
+    ASSAY_TRY(look_at_rows(t, episodes ? EPISODE_COLUMNS : t->columns, &rows, err)); /* wrappers add what they know */
     return rows.numbers && (rows.losses > 1 || episodes);
 }
 
@@ -195,7 +282,7 @@ static int name_counted(metrics_log *log, const char *path, assay_error *err)
     int status = metrics_table_open(log->store, path, &t, err);
     if (status != 1)
         return status;
-    status = look_at_rows(&t, &rows, err);
+    status = look_at_rows(&t, is_of_episodes(&t) ? EPISODE_COLUMNS : t.columns, &rows, err);
     const char *name = status == ASSAY_OK && rows.counts != SIZE_MAX ? t.column[rows.counts] : NULL;
     const char *meant = name ? damaged_step(name, t.length[rows.counts]) : NULL;
     if (status == ASSAY_OK && meant)
@@ -221,9 +308,11 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
     int rows = 0, found = 0, status = metrics_table_open(store, file->path, &t, err);
     if (status != 1)
         return status;
-    const size_t column = step_column(&t);
-    if (column == SIZE_MAX) {
-        status = is_counted(&t, err);
+    step_columns of = {SIZE_MAX, SIZE_MAX};
+    status = find_steps(store, &t, &of, err);
+    const size_t column = of.column;
+    if (status < 0 || column == SIZE_MAX) {
+        status = status < 0 ? status : is_counted(&t, err);
         metrics_table_close(&t);
         return status;
     }
@@ -304,6 +393,22 @@ static int divide_export(metrics_place *p, const metrics_table *t, size_t steps,
     return ASSAY_OK;
 }
 
+/* A file of one series: with the others of its run it is one, whatever their headers and steps. */
+static int divide_series(metrics_place *p, const metrics_one_series *one, const metrics_file *file)
+{
+    char key[ASSAY_PATH_ROOM + 16];
+    snprintf(key, sizeof key, "series/%s", one->run);
+    metrics_run *run = metrics_place_run_of(p, key, *one->run ? one->run : ".", NULL);
+    if (!run)
+        return ASSAY_ENOMEM;
+    run->whole = true;
+    if (run->count == 0) {
+        free(run->base);
+        run->base = assay_copy_text(one->base);
+    }
+    return run->base ? metrics_run_add_file(run, file) : ASSAY_ENOMEM;
+}
+
 /* Its files of one header are parts of a directory's run; of another header they are runs of their own. */
 static int divide_table(metrics_place *p, const metrics_table *t, const metrics_file *file)
 {
@@ -347,9 +452,15 @@ static int divide(metrics_place *p, assay_error *err)
         status = metrics_table_open(p->store, p->files[i].path, &t, err);
         if (status != 1)
             continue;
-        const size_t steps = step_column(&t);
+        step_columns of;
+        status = find_steps(p->store, &t, &of, err);
+        const size_t steps = of.column;
         const bool exported = steps != SIZE_MAX && is_export(&t, steps);
-        status = exported ? divide_export(p, &t, steps, &p->files[i]) : divide_table(p, &t, &p->files[i]);
+        metrics_one_series one;
+        status = status < 0                                             ? status
+                 : exported                                             ? divide_export(p, &t, steps, &p->files[i])
+                 : metrics_is_one_series(&t, steps, &one) && one.of_run ? divide_series(p, &one, &p->files[i])
+                                                                        : divide_table(p, &t, &p->files[i]);
         exports = exports || exported;
         metrics_table_close(&t);
     }
@@ -363,11 +474,17 @@ typedef struct column {
     enum { VALUE, OTHER, FOREIGN } role;
 } column;
 
-static void take_columns(const metrics_table *t, const metrics_run *run, bool exported, column *columns)
+static void take_columns(const metrics_table *t, const metrics_run *run, size_t steps, bool exported, column *columns)
 {
     const size_t own = strlen(run->key);
+    metrics_one_series one;
+    const bool alone = !exported && metrics_is_one_series(t, steps, &one);
     for (size_t i = 0; i < t->columns; i++) {
         columns[i] = (column){t->column[i], t->length[i], VALUE};
+        if (alone && i == one.column)
+            columns[i] = (column){one.tag, one.tag_length, VALUE};
+        else if (alone)
+            columns[i].role = OTHER;
         if (!exported)
             continue;
         const size_t cut = find_cut(t->column[i], t->length[i]);
@@ -398,13 +515,16 @@ static int mode_of_row(const metrics_table *t, size_t modes)
     return mode == ASSAY_MODE_TRAIN ? 0 : mode;
 }
 
-static int read_rows(metrics_log *log, metrics_table *t, size_t steps, const column *columns, assay_error *err)
+static int read_rows(metrics_log *log, metrics_table *t, const step_columns *of, const column *columns,
+                     assay_error *err)
 {
-    const size_t modes = mode_column(t);
+    const size_t modes = mode_column(t), steps = of->column;
+    counting counted = {0};
     int64_t step = 0;
     int status = ASSAY_OK;
     while (status == ASSAY_OK && (status = metrics_table_next(t, steps, log, &step, err)) == 1) {
         const int mode = mode_of_row(t, modes);
+        step = count_on(&counted, t, of, step);
         status = ASSAY_OK;
         for (size_t i = 0; i < t->columns && status == ASSAY_OK; i++) {
             double value = 0;
@@ -426,17 +546,19 @@ static int read_file(metrics_log *log, const metrics_run *run, const metrics_fil
     int status = metrics_table_open(log->store, file->path, &t, err);
     if (status != 1)
         return status;
-    const size_t steps = step_column(&t);
+    step_columns of = {SIZE_MAX, SIZE_MAX};
+    status = find_steps(log->store, &t, &of, err);
+    const size_t steps = of.column;
     const bool exported = steps != SIZE_MAX && is_export(&t, steps);
     column *columns = assay_alloc_zeroed(t.columns, sizeof *columns);
-    status = columns ? ASSAY_OK : ASSAY_ENOMEM;
+    status = status < 0 || columns ? status : ASSAY_ENOMEM;
     if (!t.finished)
         metrics_add(log, METRICS_GROWING);
     if (status == ASSAY_OK && steps == SIZE_MAX)
         status = name_counted(log, file->path, err);
     if (status == ASSAY_OK) {
-        take_columns(&t, run, exported, columns);
-        status = read_rows(log, &t, steps, columns, err);
+        take_columns(&t, run, steps, exported, columns);
+        status = read_rows(log, &t, &of, columns, err);
     }
     if (status == ASSAY_OK && exported)
         status = metrics_fact(log, "name", run->key, strlen(run->key));

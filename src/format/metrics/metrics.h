@@ -33,6 +33,7 @@ typedef struct metrics_run {
     char *base;      /* its directory, "" for the place itself; owned */
     const metrics_file **files; /* in the order in which they are read; of the place; owned */
     size_t count, room;
+    bool whole;                       /* its files are parts of it, whichever steps they have */
     uint64_t first_row, last_row;     /* of a database: between which its values lie */
     char *experiment, *experiment_id; /* names of what it belongs to; owned; NULL: none */
 } metrics_run;

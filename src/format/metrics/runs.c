@@ -99,7 +99,7 @@ int metrics_split_runs(metrics_place *place, assay_error *err)
 {
     const size_t count = place->run_count; /* those that are added need not be looked at */
     for (size_t i = 0; i < count; i++)
-        if (place->runs[i].count > 1)
+        if (place->runs[i].count > 1 && !place->runs[i].whole)
             ASSAY_TRY(split_run(place, i, err));
     return ASSAY_OK;
 }
