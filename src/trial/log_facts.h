@@ -64,6 +64,7 @@ typedef struct assay_log_facts {
     char *unknown; /* the first line that was not understood, ""; owned */
     uint64_t files;
     double resolution;  /* a value stands for all numbers that are no farther from it; 0: for itself */
+    bool output;        /* lines that a program printed are in it: they may say how its job ended */
     bool running;       /* the logger says that the run goes on */
     bool workers_known; /* the log says which workers there are */
     assay_log_counts counts;

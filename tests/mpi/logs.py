@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
-from log_texts import counted, documents, encodings, no_courses, no_version, own_steps, parts_of_tables, printouts, tables_end  # noqa: E402
+from log_texts import counted, cut_documents, documents, encodings, ends_of_jobs, no_courses, no_version, oddities, one_series, own_steps, parts_of_tables, printouts, tables_end  # noqa: E402
 from reports import body_of  # noqa: E402
 
 FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
@@ -579,6 +579,7 @@ def refused(w):
     cases = {"metrics.csv": (b"name,loss\nab,1\n", "has a column step"), "events.out.tfevents.1.h.1.0": (b"", "it is empty"),
              "run-x.wandb": (b":W&B\xe1\xbe\x01", "does not begin as files of W&B do"), "mlflow.db": (b"SQLite format 4", "no SQLite database"),
              "trainer_state.json": (b"[]", "no JSON object with log_history"), "train.log": (b"hello\n", "no line of it has a step and a loss"),
+             "progress.csv": (b"1,49.5\n2,50.5\n", "it has numbers alone"), "values.txt": (b"0.5 7\n0.25 8\n", "it has numbers alone"),
              "events.out.tfevents.2.h.1.0": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull")}
     for name, (content, why) in cases.items():
         place = w.root / "refused" / name.replace(".", "_")
@@ -680,7 +681,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
         for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
-                     commands):
+                     one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()
 

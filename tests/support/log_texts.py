@@ -47,6 +47,25 @@ PRINTED = {
                         {("TRAIN", 100): {"epoch": 1, "Loss": 2.3}, ("TRAIN", 600): {"epoch": 1, "Loss": 2.2}, ("TRAIN", 700): {"epoch": 2, "Loss": 2.1}}),
     "source before": ("import os\nlr: float = 0.1\nval_loss /= 8\nloss = 3\nStage(lr=1.5, size=4, loss=2)\nstep:0/9 val_loss:16.0 train_time:278ms step_avg:nanms\nstep:1/9 train_loss:15.5 train_time:300ms\n",
                       {("TRAIN", 0): {"train_time": 278}, ("EVAL", 0): {"val_loss": 16}, ("TRAIN", 1): {"train_loss": 15.5, "train_time": 300}}),
+    "thousands": ("step:800 smpl:6K loss:3.5\nstep:1K smpl:8K loss:3.25 grdn:1.5\nstep:1K loss:3\nstep:1K loss:2.75\nstep:2K loss:2.5\nstep:2K/10K loss:2.25\nstep:1.5M loss:2\n",
+                  {("TRAIN", 800): {"loss": 3.5}, ("TRAIN", 1000): {"loss": 3.25, "grdn": 1.5}, ("TRAIN", 1200): {"loss": 3}, ("TRAIN", 1400): {"loss": 2.75}, ("TRAIN", 1600): {"loss": 2.5},
+                   ("TRAIN", 1800): {"loss": 2.25}, ("TRAIN", 1500000): {"loss": 2}}),
+    "episodes": ("".join("INFO:root:Episode %d | Avg Reward: %d | Epsilon: 0.5\n" % (e, e + 5) for e in (0, 10, 20, 30, 40)),
+                 {("TRAIN", e): {"Avg Reward": e + 5, "Epsilon": 0.5} for e in (0, 10, 20, 30, 40)}),
+    "ticks": ("".join("tick %d kimg %d.0 time %dh 36m 26s   sec/tick 153.8   sec/kimg 38.45   augment 0.5%d\n" % (t, 4 * t, t, t) for t in range(3)),
+              {("TRAIN", t): {"kimg": 4 * t, "sec/tick": 153.8, "sec/kimg": 38.45, "augment": 0.5 + 0.01 * t} for t in range(3)}),
+    "numbers before names": ("Loaded: 0.1 seconds\n" + "".join(" %d: %g, %g avg loss, 0.001000 rate, 3.25 seconds, %d images, 10.1 hours left\n" % (100 * i, 9 - i, 9.5 - i, 6400 * i) for i in (1, 2)) + "300: -nan, -nan avg, 0.001 rate, 3.5 seconds, 64 images\n",
+                             {**{("TRAIN", 100 * i): {"loss": 9 - i, "avg loss": 9.5 - i, "rate": 0.001, "seconds": 3.25, "images": 6400 * i} for i in (1, 2)},
+                              ("TRAIN", 300): {"loss": math.nan, "avg loss": math.nan, "rate": 0.001, "seconds": 3.5, "images": 64}}),
+    "capitals": ("".join("ITERATION %02d: TRAIN AVG.LOSS %d, (lrate0.008), CROSSVAL AVG.LOSS %d, nnet accepted (nnet.dbn_iter01)\n" % (i, 9 - i, 10 - i) for i in (1, 2)),
+                 {(m, i): {n + " AVG.LOSS": v - i} for i in (1, 2) for m, n, v in (("TRAIN", "TRAIN", 9), ("EVAL", "CROSSVAL", 10))}),
+    "costs": ("".join("[2020-01-01 10:00:00] Ep. 1 : Up. %d : Sen. 30,000 : Cost %d * 1,000,000 @ 5,000 after 2,000,000 : Time 30.5s : gNorm 1.5 : L.r. 3.0e-05\n" % (500 * i, 9 - i) for i in (1, 2)),
+              {("TRAIN", 500 * i): {"epoch": 1, "Sen.": 30000, "Cost": 9 - i, "after": 2000000, "Time": 30.5, "gNorm": 1.5, "L.r.": 3e-5} for i in (1, 2)}),
+    "no loss by name": ("".join("INFO:root:Epoch[%d] Batch [%d]\tSpeed: 30.5 samples/sec\tTrain-CrossEntropy=%d\tTrain-SmoothL1=0.5\n" % (e, 20 * b, 9 - e - b) for e in (0, 1) for b in (1, 2)),
+                        {("TRAIN", 40 * e + 20 * b): {"epoch": e, "Speed": 30.5, "Train-CrossEntropy": 9 - e - b, "Train-SmoothL1": 0.5} for e in (0, 1) for b in (1, 2)}),
+    "a sign of steps": ("E    #       LOSS TOK2VEC  LOSS NER  SCORE \n---  ------  ------------  --------  ------\n" + "".join("  0  %6d  %12.2f  %8.2f    0.25\n" % (200 * i, 9 - i, 5 - i) for i in range(3)),
+                        {("TRAIN", 200 * i): {"E": 0, "LOSS TOK2VEC": 9 - i, "LOSS NER": 5 - i, "SCORE": 0.25} for i in range(3)}),
+    "names of columns": ("epoch,loss,val_loss\n0,3,4\n1,2,3\n2,1,2.5\n", {(m, e): {t: v} for e, (a, b) in enumerate(((3, 4), (2, 3), (1, 2.5))) for m, t, v in (("TRAIN", "loss", a), ("EVAL", "val_loss", b))}),
     "a restart": ("step: 1 loss: 3\nstep: 2 loss: 2\nstep: 3 loss: 1.5\nstep: 2 loss: 2.5\n", {("TRAIN", 1): {"loss": 3}, ("TRAIN", 2): {"loss": 2.5}}),
     "lines below": ("2024-03-01 12:00:00.123\thost:0\tINFO\t[step=10/739,epoch=0]\n    optim/total_grad_norm=2.5\n    train/CrossEntropyLoss=11.03\n    train/Perplexity=61,234\n",
                     {("TRAIN", 10): {"optim/total_grad_norm": 2.5, "train/CrossEntropyLoss": 11.03, "train/Perplexity": 61234}}),
@@ -195,7 +214,7 @@ def documents(w):
             ('{"train.loss": {"steps": [10, 20], "timestamps": ["a", "b"], "values": [3, 2]}}', {("TRAIN", 10): {"train.loss": 3}, ("TRAIN", 20): {"train.loss": 2}}),
             ('[{"epoch": 0, "loss": 3},\n {"epoch": 1, "loss": 2},\n {"epoch": 2, "loss": 1}]', course),
             ('[{"step": 0, "loss": 3}, 7, {"step": 1, "loss": 2}, {"step": 2, "loss": 1}]', course),
-            ('{"loss": ["mse"], "epochs": 10, "layers": [1, 2, 3]}', None), ('{"loss": [3]}', None), ("[1, 2, 3]", None), ('{"loss": [3, 2, 1]', None),
+            ('{"loss": ["mse"], "epochs": 10, "layers": [1, 2, 3]}', None), ('{"loss": [3]}', None), ("[1, 2, 3]", None), ('[{"epoch": 4, "loss": 3}]', {("TRAIN", 4): {"loss": 3}}),
             ('[{"text": "a", "label": 1}, {"text": "b", "label": 0}]', None), ('{"loss": 0.5}', None))):
         file = w.root / "documents" / str(i) / "history.json"
         logs.write(file, text)
@@ -281,3 +300,83 @@ def no_courses(w):
         logs.write(place / name, "\n".join(lines) + "\n")
         done = run([w.assay, "run", str(place), "--out", str(w.root / "no-course-out")])
         w.checks.expect(done.code == 2 and "not a trial" in done.err, "%s is no log: %s" % (name, done))
+
+
+def one_series(w):
+    """A file a series, as DVCLive and TensorBoard's pages write them, is one run; what stands beside the values is none."""
+    def rows(head, scale):
+        return head + "\n" + "".join("\t".join(["17"] * (head.count("\t") - 1) + ["%d" % i, "%g" % (scale * (9 - i))]) + "\n" for i in range(9))
+    for place, folder in (("live", "plots/metrics"), ("live-before", "scalars"), ("live-two/a", "plots/metrics"), ("live-two/b", "plots/metrics")):
+        for name, scale in (("epoch", 1), ("train/loss", 2), ("val/loss", 3)):
+            logs.write(w.root / place / folder / (name + ".tsv"), rows(("timestamp\t" if folder == "scalars" else "") + "step\t" + name.rpartition("/")[2], scale))
+        logs.write(w.root / place / "metrics.json", '{"epoch": 8, "train": {"loss": 2}}')
+    for run_of, tag, scale in (("a", "epoch", 1), ("a", "loss", 2), ("b", "loss", 2), ("b", "val_loss", 3)):
+        logs.write(w.root / "exports" / ("run-%s-tag-%s.csv" % (run_of, tag)), rows("Wall time\tStep\tValue", scale).replace("\t", ","))
+    for place, expected in (("live", [{"epoch": 9, "train/loss": 18, "val/loss": 27}]), ("live-before", [{"epoch": 9, "train/loss": 18, "val/loss": 27}]),
+                            ("live-two", 2 * [{"epoch": 9, "train/loss": 18, "val/loss": 27}]), ("exports", [{"epoch": 9, "loss": 18}, {"loss": 18, "val_loss": 27}]),
+                            ("exports/run-b-tag-val_loss.csv", [{"val_loss": 27}])):
+        bodies = [w.run(w.root / place, ranks=n) for n in w.ranks]
+        report = bodies[0][1]
+        w.checks.expect(len({b[2] for b in bodies}) == 1 and report and len(report["trials"]) == len(expected), "%s: %s" % (place, bodies[0][0]))
+        names = [t["name"] for t in report["trials"]] if report else []
+        for name, values in zip(names, expected):
+            given = w.root / place if len(names) == 1 else w.root / place / name
+            run([w.assay, "stats", str(given), "-o", str(w.root / "series.csv"), "--overwrite"])
+            found = {r["tensor"][8:]: float(r["mean"]) for r in csv.DictReader(open(w.root / "series.csv")) if r["mode_step"] == "0"}
+            w.checks.expect(found == values, "%s of %s: %s" % (name, place, found))
+
+
+def cut_documents(w):
+    """A JSON text that a full disk cut is judged on what stands before, and named; so is a trainer's state that has no older one."""
+    entries = ['{"epoch": %d, "loss": %g, "step": %d}' % (i, 9 - 0.2 * i, 10 * i) for i in range(40)]
+    columns = '{"loss": [%s], "val_loss": [%s]}' % (", ".join("%g" % (9 - 0.2 * i) for i in range(40)), ", ".join("9" for i in range(40)))
+    state = '{"epoch": 3.0, "log_history": [%s], "max_steps": 400}' % ", ".join(entries)
+    listed = "[%s]" % ", ".join(entries)
+    for name, text, steps in (("history.json", columns[:-30], 40), ("course.json", listed[:listed.index('"step": 300') + 4], 30), ("trainer_state.json", state[:state.index('"step": 300') + 4], 30),
+                              ("trainer_state.json", state[:-3], 40), ("trainer_state.json", state[:12], 0)):
+        given = w.root / "cut-json" / name
+        logs.write(given, text)
+        bodies = [w.run(given, ranks=n) for n in w.ranks]
+        done, report, _ = bodies[0]
+        w.checks.expect(len({b[2] for b in bodies}) == 1 and done.code == 3 and report and report["trials"][0]["problems"] and "damaged or missing" in report["verdict"] and
+                        sum(m["steps"] for k, m in report["trials"][0]["modes"].items() if k == "TRAIN") == steps, "%s, cut behind %d bytes: %s" % (name, len(text), done))
+    logs.write(w.root / "only-json/training_history.json", columns)
+    logs.write(w.root / "only-json/config.json", '{"lr": 0.1}')
+    done, report, _ = w.run(w.root / "only-json")
+    w.checks.expect(done.code == 0 and report and report["trials"][0]["modes"]["TRAIN"]["steps"] == 40, "a directory with a document alone: %s" % done)
+    logs.write(w.root / "cut-json/history.json", columns[:40])
+    done = run([w.assay, "run", str(w.root / "cut-json/history.json")])
+    w.checks.expect(done.code == 2 and "damaged or cut off" in done.err, "cut before any course: %s" % done)
+
+
+def ends_of_jobs(w):
+    """How a job ended may stand in what it printed, and in no table or document."""
+    rows = ["%d,%g" % (i, 9 - 0.2 * i) for i in range(40)]
+    for name, lines, said in (("train.log", ["step %s loss %s" % tuple(r.split(",")) for r in rows], True), ("history.json", ['{"loss": [%s]}' % ", ".join(r.split(",")[1] for r in rows)], False),
+                              ("log.jsonl", ['{"step": %s, "loss": %s}' % tuple(r.split(",")) for r in rows], False), ("metrics.csv", ["step,loss"] + rows, False)):
+        logs.write(w.root / "ends-of-jobs" / name, "\n".join(lines) + "\n")
+        done = run([w.assay, "run", str(w.root / "ends-of-jobs" / name), "--out", str(w.root / "ends-of-jobs-out"), "--overwrite"])
+        w.checks.expect(done.code == 0 and ("how the job ended is not judged here" in done.out) == said, "%s: %s" % (name, done))
+
+
+def oddities(w):
+    """CR CR LF of Windows, a monitor's remark behind a blank and its wrappers' columns, holes in UTF-16, means of objects, batches that count anew in each epoch, steps that are
+    rounded to three digits, rows of JSON in a text, and numbers without names in a file that is called after a loss."""
+    wrapped = '#{"t_start": 1.5, "env_id": null}\nr,l,t,moves\n' + "".join('%d.5,20,%d.25,"[\'a\', \'b\']"\n' % (i, i) for i in range(20))
+    batches = "Epoch,Batch,Gen Loss\n" + "".join("%d,%d,%g\n" % (e, b, 9 - e - 0.1 * b) for e in range(4) for b in range(5))
+    anew = "epoch,step,loss\n" + "".join("%d,%d,%g\n" % (e, b, 9 - e - 0.1 * b) for e in range(4) for b in range(1, 6))
+    boxes = "".join("-------\n| loss | %g |\n| step | %s |\n-------\n" % (9 - 0.1 * i, ("%.3g" % (9900 + 10 * i))) for i in range(40))
+    rows = "".join('{"train_lr": 0.1, "train_loss": %g, "test_class_error": 5, "test_boxes": [1, 2], "epoch": %d}\n' % (9 - 0.1 * i, i) for i in range(20))
+    bare = "".join('{"train_lr": 0.1, "train_loss": %g, "n_parameters": 7}\n' % (9 - 0.1 * i) for i in range(20))
+    monitor = '# {"t_start": 1713454733.7, "env_id": null} \r\n' + "r,l,t\r\r\n" + "".join("%d.5,200,%d.25\r\r\n" % (-i, i) for i in range(20))
+    means = "".join('{"Loss/G/loss": {"num": 32, "mean": %g, "std": 0.5}, "Progress/tick": {"num": 1, "mean": %d.0, "std": 0.0}}\n' % (5 - 0.25 * i, i) for i in range(9))
+    hole = ("step,loss\n" + "".join("%d,%g\n" % (i, 9 - i) for i in range(9))).encode("utf-16")
+    for name, content, code, steps, tags in (("monitor.csv", monitor, 0, 20, {"r", "l", "t"}), ("stats.jsonl", means, 0, 9, {"Loss/G/loss"}), ("wrapped/monitor.csv", wrapped, 0, 20, {"r", "l", "t"}), ("batches.csv", batches, 0, 20, {"Epoch", "Gen Loss"}),
+                                             ("anew.csv", anew, 0, 20, {"epoch", "loss"}), ("boxes.txt", boxes, 0, 40, {"loss"}), ("log.txt", rows, 0, 20, {"train_lr", "train_loss", "test_class_error"}),
+                                             ("bare/log.txt", bare, 0, 20, {"train_lr", "train_loss", "n_parameters"}), ("loss.txt", "".join("%d %g\n" % (i, 9 - i) for i in range(9)), 0, 9, {"loss"}), ("metrics.csv", hole[:40] + bytes(512) + hole[40:], 3, 9, {"loss"})):
+        logs.write(w.root / "oddities" / name, content)
+        done, report, _ = w.run(w.root / "oddities" / name)
+        run([w.assay, "stats", str(w.root / "oddities" / name), "-o", str(w.root / "oddities.csv"), "--overwrite"])
+        found = {r["tensor"][8:] for r in csv.DictReader(open(w.root / "oddities.csv"))}
+        w.checks.expect(done.code == code and report and report["trials"][0]["modes"]["TRAIN"]["steps"] <= steps <= report["trials"][0]["modes"]["TRAIN"]["steps"] + (code == 3) and found == tags,
+                        "%s: %s %s" % (name, done, found))

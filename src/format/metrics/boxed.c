@@ -51,6 +51,14 @@ static bool add(metrics_boxed *boxed, const char *name, size_t length, bool belo
     return true;
 }
 
+/* "1.03e+04", as loggers print numbers with three digits: it stands for all that are no farther from it. */
+static double rounding(const char *text, size_t length, double value)
+{
+    enum { DIGITS = 3 };
+    const char *exponent = memchr(text, 'e', length);
+    return exponent && exponent - text <= DIGITS + 1 ? 0.005 * value : 0;
+}
+
 bool metrics_boxed_take(metrics_boxed *boxed, const char *line, size_t length)
 {
     metrics_pair pair = {.of = -1};
@@ -74,5 +82,6 @@ bool metrics_boxed_take(metrics_boxed *boxed, const char *line, size_t length)
     }
     if (!metrics_pair_number(value, value_length, &pair.value, &pair.of))
         return false;
+    pair.rounded = rounding(value, value_length, pair.value);
     return add(boxed, name, name_length, below, &pair);
 }

@@ -80,6 +80,8 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
     if (between == ' ' && count < 2)
         count = divide(line, length, between, 1, cells);
     for (size_t i = 0; i < count && count <= METRICS_COLUMNS_MOST; i++) {
+        if (cells[i].length == 1 && *cells[i].text == '#') /* as spaCy calls its steps */
+            cells[i] = (cell){"step", 4};
         const metrics_pair pair = {.name = cells[i].text, .length = cells[i].length, .value = 1, .of = -1, .set = true};
         if (!is_name(&cells[i]))
             return false;

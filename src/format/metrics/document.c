@@ -169,6 +169,18 @@ static int each_item(document *d, const char *path, char bracket,
     return taken != ASSAY_OK ? taken : status < 0 ? status : ASSAY_OK;
 }
 
+bool metrics_is_whole_json(assay_store *store, const char *path)
+{
+    assay_json_items items = {0};
+    const char *text = NULL;
+    size_t size = 0;
+    if (assay_json_items_open(store, path, &items, NULL) != ASSAY_OK)
+        return true;
+    const bool whole = assay_json_items_take(&items, &text, &size, NULL) != ASSAY_EFORMAT;
+    assay_json_items_close(&items);
+    return whole;
+}
+
 static bool is_of_steps(const char *key)
 {
     static const char *const names[] = {"step", "steps", "global_step", "iter", "iteration", "epoch", "epochs"};
@@ -213,13 +225,17 @@ int metrics_document_read(metrics_log *log, const char *path, metrics_line_take 
     document d = {.log = log, .row = row, .context = context};
     assay_error why = {{0}};
     int status = each_item(&d, path, '[', take_row, &why);
-    ASSAY_THEN(status, each_item(&d, path, '{', find_steps, &why));
-    ASSAY_THEN(status, each_item(&d, path, '{', take_member, &why));
+    if (status == ASSAY_OK) { /* what stands before damage is taken all the same */
+        status = each_item(&d, path, '{', find_steps, &why);
+        status = status == ASSAY_OK || status == ASSAY_EFORMAT ? each_item(&d, path, '{', take_member, &why) : status;
+    }
     *losses = d.losses;
     assay_pull_release(&d.pull);
     free(d.steps.list);
     free(d.list.list);
-    if (status == ASSAY_EFORMAT)
+    if (status == ASSAY_EFORMAT) {
+        assay_fail(err, status, "%s", why.text);
         return 0;
+    }
     return status == ASSAY_OK ? 1 : status < 0 ? assay_fail(err, status, "%s", why.text) : status;
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "format/metrics/printed.h"
+#include "format/metrics/document.h"
 
 #define CSV_NEEDS                                                                                                        \
     "a CSV that is a log has a column step, global_step, iteration, iter, _step or epoch, one more column, and a whole " \
@@ -30,7 +30,31 @@ static const char *const WHY[METRICS_KINDS] = {
     "it has no key of a job file, and is no log in JSON: a trainer's state has log_history, other logs have a JSON "   \
     "object with a step and a loss on each line, or are a list of such objects, or an object of lists of numbers, a "  \
     "loss among them"
-#define ROWS_NEED "none of its first 100 lines is a JSON object with a step and a loss"
+#define JSON_DAMAGED "its JSON is damaged or cut off before a course of numbers; give the whole file"
+#define ROWS_NEED    "none of its first 100 lines is a JSON object with a step and a loss"
+
+/* Does the first line of a text have numbers alone, two or more? */
+static bool is_of_numbers(assay_store *store, const char *path)
+{
+    char head[256];
+    size_t got = 0, numbers = 0;
+    double value = 0;
+    assay_store_file *file = NULL;
+    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
+                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
+    assay_store_close_file(file);
+    const char *end = read ? memchr(head, '\n', got) : NULL;
+    for (const char *p = head; end && p < end;) {
+        const char *from = p;
+        while (p < end && !strchr(" ,;\t\r", *p))
+            p++;
+        if (p > from && !metrics_number(from, (size_t)(p - from), &value))
+            return false;
+        numbers += p > from;
+        p += p < end;
+    }
+    return numbers > 1;
+}
 
 const char *metrics_why_not(assay_store *store, const metrics_file *file)
 {
@@ -47,7 +71,9 @@ const char *metrics_why_not(assay_store *store, const metrics_file *file)
             return "it is a pointer of Git LFS: fetch the file itself (git lfs pull)";
     }
     if (file->named == 0 && assay_path_ends(file->path, ".json"))
-        return JSON_NEEDS;
+        return metrics_is_whole_json(store, file->path) ? JSON_NEEDS : JSON_DAMAGED;
+    if (got > 0 && is_of_numbers(store, file->path))
+        return "it has numbers alone, and no names: a line of names above them (step,loss) makes a log of it";
     int kind = 0;
     while (kind < METRICS_KINDS - 1 && !(file->named >> kind & 1))
         kind++;

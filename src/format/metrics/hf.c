@@ -37,8 +37,10 @@ static int proven(assay_store *store, const metrics_file *file, assay_error *err
     if (status != ASSAY_OK)
         return status;
     status = find_member(&items, "log_history", err);
+    /* An object that is damaged or cut before its history is named, as any other damage is. */
+    const bool object = status == ASSAY_EFORMAT && items.depth > 0;
     assay_json_items_close(&items);
-    return status == ASSAY_EFORMAT ? 0 : status;
+    return status == ASSAY_EFORMAT && !object ? 0 : status;
 }
 
 /* The step of a directory `checkpoint-<N>`, -1: it is none. `at` gets where its name begins in the path. */
@@ -238,8 +240,8 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     memcpy(files, run->files, run->count * sizeof *files);
     qsort(files, run->count, sizeof *files, by_age);
     size_t i = 0;
+    assay_error why = {{0}};
     for (; i < run->count && status == ASSAY_EFORMAT; i++) {
-        assay_error why = {{0}};
         status = read_file(log, files[i]->path, &why);
         if (status >= 0)
             continue;
@@ -252,6 +254,8 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         memset(log->counts, 0, sizeof log->counts);
     }
     log->counts[METRICS_OLDER_FILES] += run->count - i;
+    if (status == ASSAY_EFORMAT) /* what the newest has before the damage is better than nothing */
+        status = read_file(log, files[0]->path, &why);
     free(files);
     return status == ASSAY_EFORMAT ? ASSAY_OK : status;
 }

@@ -326,9 +326,13 @@ static int count_losses(judging *j)
 /* What trainings minimise and do not call a loss, and errors. */
 static bool may_be_loss(const char *tag, size_t length)
 {
-    static const char *const words[] = {"xent", "xe",        "ce",  "bce",     "nll",        "crossentropy", "entropy",
-                                        "elbo", "cost",      "mse", "mae",     "rmse",       "err",          "error",
-                                        "obj",  "objective", "l",   "logloss", "likelihood", "bpb",          "bpc"};
+    static const char *const words[] = {
+        "xent", "xe",  "ce",   "bce",      "nll",   "crossentropy", "entropy",   "elbo",    "cost",
+        "mse",  "mae", "rmse", "err",      "error", "obj",          "objective", "logloss", "likelihood",
+        "bpb",  "bpc", "l1",   "smoothl1", "kl",    "kld",          "huber",     "hinge",   "ctc"};
+    /* "train l"; but "l" is the length of an episode in Gym's monitors, and "L.r." a rate. */
+    if (length > 1 && tag[length - 1] == 'l' && strchr(" _/", tag[length - 2]))
+        return true;
     return metrics_has_word(tag, length, words, sizeof words / sizeof *words);
 }
 

@@ -135,6 +135,7 @@ static int put_log_facts(assay_lister *l, const metrics_place *place, const metr
     out->unknown = assay_copy_text(log->unknown);
     out->files = log->file_count ? log->file_count : run ? run->count : 0;
     out->resolution = place->kind->resolution;
+    out->output = log->output;
     out->running = log->running;
     out->workers_known = place->kind->workers_known;
     int status = out->kind && out->also && out->unknown ? ASSAY_OK : ASSAY_ENOMEM;

@@ -6,6 +6,7 @@
 #include "format/metrics/pairs.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -356,6 +357,32 @@ static bool skip_unit(const char **at, const char *end)
     return true;
 }
 
+/* "1.2K", "3M" behind the name of a step: what the number is times, and passes over the letter. Of other figures nobody
+ * knows what they are times. 1: it is no such step. */
+static double take_thousands(const scan *s, const char **behind)
+{
+    static const char *const steps[] = {"step", "steps", "timesteps", "iter", "iteration", "iterations", "updates"};
+    const metrics_pair named = {.name = s->words ? s->name[0] : "",
+                                .length = s->words ? (size_t)(s->name_end - s->name[0]) : 0};
+    const char letter = *behind < s->end ? **behind : ' ';
+    const bool alone = *behind + 1 >= s->end || (*behind)[1] == ' ' || (*behind)[1] == '/' || is_border((*behind)[1]);
+    if (!strchr("kKmMB", letter) || !alone || !metrics_pair_is_called(&named, steps, sizeof steps / sizeof *steps))
+        return 1;
+    ++*behind;
+    return letter == 'B' ? 1e9 : letter == 'k' || letter == 'K' ? 1e3 : 1e6;
+}
+
+/* "4h 36m 26s": does the number belong to a time that has several units? */
+static bool is_of_time(const char *p, const char *end)
+{
+    const char *next = p < end && strchr("dhm", *p) ? skip_blanks(p + 1, end) : p;
+    if (next <= p || next == end || !assay_is_digit(*next))
+        return false;
+    while (next < end && (assay_is_digit(*next) || *next == '.'))
+        next++;
+    return next < end && strchr("hms", *next) && (next + 1 == end || next[1] == ' ' || is_border(next[1]));
+}
+
 /* Does a time of the day come next? Then "03/24" is a date. */
 static bool is_before_time(const char *p, const char *end)
 {
@@ -412,23 +439,31 @@ static bool take_number(scan *s)
     /* "3. lr 0.1", "3: loss 2.1": a list's, or a rank's */
     const bool listed =
         s->words == 0 && (behind[-1] == '.' || (end - behind > 1 && *behind == ':' && behind[1] == ' '));
+    const char *point = memchr(at, '.', (size_t)(behind - at));
+    const size_t places = point ? (size_t)(behind - point) - 1 : 0;
+    const double times = take_thousands(s, &behind);
     const int64_t of = take_of(&behind, end);
+    if (of >= 0 && times > 1) /* "2K/10K" */
+        take_thousands(s, &behind);
     const bool share = behind < end && *behind == '%';
+    const bool lasts = is_of_time(behind, end);
     const size_t before = s->out->count;
     const char left = at > s->line ? at[-1] : ' ';
     const bool round = s->words == 0 && of >= 0 && (left == ':' || (left == '(' && behind < end && *behind == ')'));
-    if (!is || !skip_unit(&behind, end)) {
+    if (!is || lasts || !skip_unit(&behind, end)) {
         while (behind < end && *behind != ' ' && !is_border(*behind) && !is_quote(*behind))
             behind++;
         is = false;
     }
     s->p = behind;
     if (is && !listed && !(s->words == 0 && is_before_time(behind, end)) && !is_before_arrow(behind, end))
-        add_pair(s, value, of, false, share);
+        add_pair(s, times > 1 ? rint(value * times) : value, of, false, share);
     else
         drop_name(s);
     if (round && s->out->count > before)
         s->out->list[before].round = true;
+    if (times > 1 && s->out->count > before)
+        s->out->list[before].rounded = times / 2 / pow(10, (double)places);
     return true;
 }
 
@@ -649,11 +684,34 @@ static bool take_member(metrics_pairs *pairs, assay_pull *pull, const metrics_pa
     return is != METRICS_DAMAGED;
 }
 
+/* "Loss/G/loss": {"num": 32, "mean": 3.5, "std": 0.9}: of the pairs from `first` on, which are of one object, the mean has the
+ * object's name, and what says how it came about is no figure. */
+static void keep_mean(metrics_pairs *pairs, const metrics_pair *in, size_t first)
+{
+    static const char *const means[] = {"mean"}, *const spreads[] = {"std", "num", "count"};
+    size_t mean = SIZE_MAX, others = 0;
+    for (size_t i = first; i < pairs->count; i++) {
+        const char *own = pairs->list[i].name + in->length + 1;
+        const size_t length = pairs->list[i].length - in->length - 1;
+        mean = metrics_is_among(means, 1, own, length) ? i : mean;
+        others += metrics_is_among(spreads, sizeof spreads / sizeof *spreads, own, length);
+    }
+    if (mean == SIZE_MAX || others == 0 || others + 1 != pairs->count - first)
+        return;
+    pairs->list[first] = pairs->list[mean];
+    pairs->list[first].length = in->length;
+    pairs->count = first + 1;
+    pairs->left += others;
+}
+
 static bool take_object(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth)
 {
+    const size_t before = pairs->count;
     for (bool more = assay_pull_open(pull, '{', '}'); more; more = assay_pull_more(pull, '}'))
         if (!take_member(pairs, pull, in, depth))
             return false;
+    if (in->length > 0)
+        keep_mean(pairs, in, before);
     return pull->fault == NULL;
 }
 

@@ -10,6 +10,7 @@ typedef struct metrics_pair {
     const char *name; /* in the line, or in `texts`; never NULL, of no length where the number has no name */
     size_t length;
     double value;
+    double rounded; /* of a step "1.2K" 50: it is no farther from the value; 0: it is the value */
     int64_t of;     /* of "100/600" 600; -1: there is none */
     bool set;       /* between name and number stands a colon or an equals sign, and not blanks alone */
     bool bracketed; /* the number stands in brackets behind its name: "Epoch [3/10]" */

@@ -44,15 +44,31 @@ static bool is_called_as_directory(const char *name)
     return !point || assay_is_digit(point[1]);
 }
 
+static void note_word(void *context, const char *word, size_t length)
+{
+    static const char *const words[] = {"history", "log", "logs", "metrics", "loss", "losses", "training", "progress"};
+    bool *found = context;
+    *found = *found || metrics_is_among(words, sizeof words / sizeof *words, word, length);
+}
+
+/* "history.json", "training_log.json": most files that end so are none, and these are looked at where there is no other log. */
+static bool is_called_as_document(const char *name)
+{
+    bool found = false;
+    if (assay_path_ends(name, ".json"))
+        metrics_words(name, strlen(name), note_word, &found);
+    return found;
+}
+
 bool metrics_may_be_passed(const char *name)
 {
-    return is_called_as_directory(name) || kinds_once(name) != 0;
+    return is_called_as_directory(name) || is_called_as_document(name) || kinds_once(name) != 0;
 }
 
 bool metrics_may_have_any_name(const char *path)
 {
     const char *name = metrics_base(path);
-    return *name && is_called_as_directory(name) && assay_path_before_aside(name) == 0;
+    return *name && (is_called_as_directory(name) || is_called_as_document(name)) && assay_path_before_aside(name) == 0;
 }
 
 /* What logs of the place's kind there are, and where. */

@@ -9,6 +9,7 @@
  * stands at the last step of training; rows of a printed dictionary without one are counted. Where an epoch is all that
  * lines say, and several of an epoch have the same figure, these are counted, and so are losses in a file that has no
  * steps at all. A line that has neither a step nor a figure that trainings have is unknown. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "base/path.h"
 #include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
+#include "format/metrics/darknet.h"
 #include "format/metrics/document.h"
 #include "format/metrics/printed.h"
 #include "format/metrics/said.h"
@@ -39,7 +41,7 @@ typedef struct proof {
     enum { NO_PROOF, BY_STEP, BY_NUMBER, BY_ORDER } by;
     uint64_t counted; /* the figure whose lines are counted; 0: lines have steps */
     bool epochs;      /* of objects: the epoch is the step */
-    bool document;    /* the file is one JSON value */
+    bool document;    /* the file is one JSON value, or what a disk has kept of one */
 } proof;
 
 /* A figure that comes again and again, as long as a proof is looked for. */
@@ -70,6 +72,7 @@ typedef struct reader {
         int64_t epoch;
         unsigned once;        /* epochs that were over after one line */
         bool again, any_step; /* a line had a step that is no epoch */
+        bool episodes;        /* they were those of games */
     } alone;
     struct {             /* likewise: epochs of objects without another step */
         int64_t last[2]; /* of rows of training, and of the others */
@@ -125,10 +128,18 @@ static bool lacks_finer_step(reader *r, const metrics_said *s)
     return !s->loss && (r->of_losses >> kind & 1) && (r->of_losses & ((1u << kind) - 1));
 }
 
+/* Of a step that is printed in thousands, and stands for all that are no farther from it, the one that comes next. */
+static int64_t unrounded(const reader *r, const metrics_pair *pair, int64_t raw)
+{
+    const int64_t next = r->raw + r->gap;
+    const bool fits = pair->rounded > 0 && r->gap > 0 && fabs((double)(next - raw)) <= pair->rounded;
+    return fits ? next : raw;
+}
+
 /* The step of a line of training whose own number is `raw`. */
 static int64_t count_on(reader *r, step_kind kind, const metrics_said *s)
 {
-    const int64_t raw = s->value[kind];
+    const int64_t raw = unrounded(r, s->step[kind], s->value[kind]);
     const int64_t epoch = kind == EPOCH ? NOT_KNOWN : s->step[EPOCH] ? s->value[EPOCH] : r->said;
     r->falls += raw < r->raw && !(epoch > r->epoch);
     const bool counted = r->epoch != NOT_KNOWN || (!s->step[EPOCH] && r->kind != EPOCH);
@@ -228,7 +239,8 @@ static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
         const bool own = mode != ASSAY_MODE_GLOBAL && metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN;
         const bool epoch = pair == s->step[EPOCH];
         const int of_part = mode == 0 && pair->mode != ASSAY_MODE_TRAIN ? pair->mode : mode;
-        status = metrics_put(r->log, epoch ? "epoch" : pair->name, epoch ? 5 : pair->length,
+        const bool plain = epoch && !metrics_is_episode(pair);
+        status = metrics_put(r->log, plain ? "epoch" : pair->name, plain ? 5 : pair->length,
                              own && !epoch ? 0 : of_part, step, pair->value);
     }
     for (uint64_t i = 0; i < r->pairs.left; i++)
@@ -267,14 +279,21 @@ static bool spell_out(metrics_pairs *pairs)
     return true;
 }
 
-/* Takes the line's pairs. False: it is none of values. *known: all of them are figures of a training. */
+/* Takes the line's pairs. False: it is none of values; *known: but the names of columns. Else *known: all of them are figures
+ * of a training. */
 static bool take_pairs(reader *r, const char *line, size_t length, bool code, bool *known)
 {
     *known = false;
     if (r->json)
         return metrics_pairs_take_json(&r->pairs, &r->pull, line, length);
-    if (!code && metrics_columns_open(&r->columns, line, length, metrics_is_step, metrics_is_figure))
+    if (length > 2 && line[0] == '{' && line[1] == '"' && metrics_pairs_take_json(&r->pairs, &r->pull, line, length))
+        return true;
+    if (!code && metrics_columns_open(&r->columns, line, length, metrics_is_step, metrics_is_figure)) {
+        *known = true;
         return false;
+    }
+    if (!code && metrics_darknet_take(&r->pairs, line, length))
+        return true;
     if (code || !metrics_columns_take(&r->columns, &r->pairs, line, length)) {
         metrics_pairs_take(&r->pairs, line, length);
         *known = spell_out(&r->pairs);
@@ -333,8 +352,9 @@ static void note_alone(reader *r, const metrics_said *s, step_kind kind, bool as
 {
     const metrics_pair *first = first_figure(&r->pairs);
     r->alone.any_step = r->alone.any_step || (kind != STEP_KINDS && kind != EPOCH);
-    if (!first || aside || r->pairs.object)
+    if (!first || aside || (r->pairs.object && (r->pairs.data || s->epoch || kind != STEP_KINDS)))
         return;
+    r->alone.episodes = r->alone.episodes || (kind == EPOCH && metrics_is_episode(s->step[EPOCH]));
     if (kind == EPOCH && s->value[EPOCH] != r->alone.epoch) {
         r->alone.once += r->alone.in_epoch.times == 1;
         r->alone.in_epoch = (recurring){0};
@@ -402,7 +422,7 @@ static int take_part(reader *r, const char *line, size_t length)
     const bool code = !r->json && is_code(line, length);
     bool known = false;
     if (!take_pairs(r, line, length, code, &known))
-        return 1;
+        return known ? ASSAY_OK : 1;
     metrics_said s = metrics_said_of(&r->pairs, r->numbered);
     if (r->json && r->pairs.data &&
         !(s.loss &&
@@ -499,6 +519,34 @@ static const char RESULTS[] =
     "metrics/precision\tmetrics/recall\tmetrics/mAP_0.5\tmetrics/mAP_0.5-0.95\t"
     "val/box_loss\tval/obj_loss\tval/cls_loss";
 
+/* Lines of a step and a number, without names, in a file that is called after a loss ("loss.txt"): opens such columns. */
+static void open_unnamed(reader *r, const char *path)
+{
+    char head[256], names[128];
+    size_t got = 0;
+    double step = 0, value = 0;
+    const char *name = metrics_base(path);
+    const size_t stem = metrics_stem(path) - (size_t)(name - path);
+    assay_store_file *file = NULL;
+    if (!metrics_is_printed_name(name) || !metrics_is_loss(name, stem) || stem > sizeof names / 2)
+        return;
+    const bool read = assay_store_open_file(r->log->store, path, &file, NULL) == ASSAY_OK &&
+                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
+    assay_store_close_file(file);
+    const char *end = read ? memchr(head, '\n', got) : NULL, *between = end ? head + strcspn(head, " ,\t") : NULL;
+    if (!end || between >= end || !metrics_number(head, (size_t)(between - head), &step) || step < 0 ||
+        step != trunc(step) || memchr(head, '.', (size_t)(between - head)))
+        return;
+    const char *number = between + strspn(between, " ,\t");
+    size_t length = number < end ? (size_t)(end - number) : 0;
+    metrics_trim(&number, &length);
+    if (!metrics_number(number, length, &value))
+        return;
+    snprintf(names, sizeof names, "step%c%.*s", *between == ' ' ? '\t' : *between, (int)stem, name);
+    if (metrics_columns_open(&r->columns, names, strlen(names), metrics_is_step, metrics_is_figure))
+        r->columns.between = *between;
+}
+
 static reader *reader_new(metrics_log *log, const char *path)
 {
     reader *r = assay_alloc_zeroed(1, sizeof *r);
@@ -514,6 +562,7 @@ static reader *reader_new(metrics_log *log, const char *path)
         r->columns.between =
             metrics_columns_open(&r->columns, RESULTS, sizeof RESULTS - 1, metrics_is_step, metrics_is_figure) ? ' '
                                                                                                                : 0;
+    open_unnamed(r, path);
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
     return r;
@@ -554,6 +603,8 @@ static proof proof_of(const reader *r)
     proof p = {.by = NO_PROOF, .epochs = rising};
     if ((r->proven || (r->json && rising)) && (!r->json || r->falls <= FALLS_MOST))
         p.by = BY_STEP;
+    else if (!r->json && r->alone.episodes && r->alone.once >= ONCE_LEAST) /* with a reward, and no loss */
+        p.by = BY_STEP;
     else if (is_numbered(r, NUMBERED_LEAST))
         p.by = BY_NUMBER;
     else if (!r->json && !r->alone.any_step && r->alone.without.times >= ORDERED_LEAST && r->alone.without.values > 1)
@@ -572,14 +623,16 @@ static int prove_document(reader *r, const char *path, proof *out, assay_error *
         return ASSAY_OK;
     const bool lines = r->json;
     r->json = r->proving = true;
-    const int status = metrics_document_read(r->log, path, take, r, &losses, err);
-    if (status == 1) {
+    assay_error why = {{0}};
+    const int status = metrics_document_read(r->log, path, take, r, &losses, &why);
+    if (status >= 0) { /* 0: what stands before the damage proves it, or nothing does */
         *out = proof_of(r);
         out->by = losses > 1 ? BY_ORDER : out->by;
+        out->epochs = out->epochs || (r->rows_of.rows[0] + r->rows_of.rows[1] > 0 && !r->rows_of.broken);
         out->document = true;
     }
     r->json = lines;
-    return status < 0 ? status : ASSAY_OK;
+    return status < 0 ? assay_fail(err, status, "%s", why.text) : ASSAY_OK;
 }
 
 /* What proves the file. 0 or a status. */
@@ -639,9 +692,14 @@ static int divide(metrics_place *p, assay_error *err)
 static int read_document(reader *r, const char *path, assay_error *err)
 {
     uint64_t losses = 0;
+    assay_error why = {{0}};
     r->json = true;
-    const int status = metrics_document_read(r->log, path, take, r, &losses, err);
-    return status == 1 ? ASSAY_OK : status;
+    const int status = metrics_document_read(r->log, path, take, r, &losses, &why);
+    if (status == 0)
+        assay_problems_add(r->log->problems, ASSAY_PROBLEM_RECORD, -1, path, -1,
+                           "%s: its JSON is damaged or cut off (%s); what stands behind is missing from this analysis",
+                           path, why.text);
+    return status < 0 ? assay_fail(err, status, "%s", why.text) : status == 1 ? ASSAY_OK : status;
 }
 
 static int read(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err)
@@ -658,6 +716,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
             r->numbered = found.by == BY_NUMBER;
             r->counted = found.counted;
             r->epochs = found.epochs;
+            log->output = log->output || !(found.document || r->json);
             status = found.document ? read_document(r, path, err) : metrics_read_lines(log, path, take, r, err);
         }
         if (status == ASSAY_OK && r->boxed.pairs.count > 0) /* the file ends before the border does, or is cut there */

@@ -27,9 +27,11 @@ bool metrics_has_word(const char *name, size_t length, const char *const *words,
 bool metrics_is_figure(const metrics_pair *pair)
 {
     static const char *const words[] = {
-        "lr",  "acc", "accuracy", "top1", "top5",  "ppl",    "perplexity", "gnorm", "norm", "acc@1", "acc@5", "f1",
-        "auc", "map", "miou",     "bleu", "wer",   "reward", "mse",        "mae",   "rmse", "psnr",  "ssim",  "return",
-        "l1",  "l2",  "logloss",  "mape", "rmsle", "ndcg",   "learn",      "xent",  "nll",  "cer",   "dice",  "auroc"};
+        "lr",      "acc",   "accuracy", "top1",         "top5",    "ppl",    "perplexity", "gnorm", "norm",
+        "acc@1",   "acc@5", "f1",       "auc",          "map",     "miou",   "bleu",       "wer",   "reward",
+        "mse",     "mae",   "rmse",     "psnr",         "ssim",    "return", "l1",         "l2",    "logloss",
+        "mape",    "rmsle", "ndcg",     "learn",        "xent",    "nll",    "cer",        "dice",  "auroc",
+        "rewards", "kimg",  "cost",     "crossentropy", "smoothl1"};
     return metrics_is_loss(pair->name, pair->length) ||
            metrics_has_word(pair->name, pair->length, words, sizeof words / sizeof *words) ||
            (pair->length >= 13 && strncasecmp(pair->name, "learning", 8) == 0 &&
@@ -39,23 +41,32 @@ bool metrics_is_figure(const metrics_pair *pair)
 /* Says nothing of the training. */
 bool metrics_is_no_tag(const metrics_pair *pair)
 {
-    static const char *const names[] = {"rank", "local_rank", "global_rank", "gpu", "node", "pid", "eta", "version"};
+    static const char *const names[] = {"rank", "local_rank", "global_rank", "gpu",      "node",
+                                        "pid",  "eta",        "version",     "_runtime", "_timestamp"}; /* W&B's */
     const char *blank = memrchr(pair->name, ' ', pair->length);
     const size_t before = blank ? (size_t)(blank + 1 - pair->name) : 0;
     return pair->length == 0 || metrics_pair_is_source(pair) || (pair->share && metrics_pair_is_mode(pair)) ||
            metrics_is_among(names, sizeof names / sizeof *names, pair->name + before, pair->length - before);
 }
 
+/* Of games an episode is what the epoch is of a set of data. */
 static bool is_epoch(const metrics_pair *pair)
 {
-    static const char *const words[] = {"epoch", "epochs", "ep"};
+    static const char *const words[] = {"epoch", "epochs", "ep", "episode", "episodes"};
+    return metrics_pair_is_called(pair, words, sizeof words / sizeof *words);
+}
+
+bool metrics_is_episode(const metrics_pair *pair)
+{
+    static const char *const words[] = {"episode", "episodes"};
     return metrics_pair_is_called(pair, words, sizeof words / sizeof *words);
 }
 
 /* Which kind of step a pair may be; STEP_KINDS: none. */
 step_kind metrics_kind_of_step(const metrics_pair *pair, int64_t *value)
 {
-    static const char *const updates[] = {"update", "updates", "num_updates"}, *const globals[] = {"step", "steps"},
+    static const char *const updates[] = {"update", "updates", "num_updates"},
+                             *const globals[] = {"step", "steps", "tick"},
                              *const iterations[] = {"iter", "iters", "iteration", "iterations", "it", "itr"},
                              *const batches[] = {"batch", "batches", "minibatch"}, *const counters[] = {"i"};
 #define CALLED(words) metrics_pair_is_called(pair, words, sizeof words / sizeof *words)
@@ -64,7 +75,7 @@ step_kind metrics_kind_of_step(const metrics_pair *pair, int64_t *value)
                                                    "num_timesteps", "timesteps"};
     const char *slash = memrchr(pair->name, '/', pair->length);
     const size_t path = slash ? (size_t)(slash + 1 - pair->name) : 0;
-    static const char *const sections[] = {"time", "misc", "total", "diagnostics"};
+    static const char *const sections[] = {"time", "misc", "total", "diagnostics", "progress"};
     const bool in_section =
         path > 0 && metrics_is_among(sections, sizeof sections / sizeof *sections, pair->name, path - 1);
     if (!metrics_step_of(pair->value, value) || *value < 0)
@@ -82,7 +93,9 @@ step_kind metrics_kind_of_step(const metrics_pair *pair, int64_t *value)
     if (CALLED(updates) &&
         metrics_has_word(pair->name, pair->length, number, 1)) /* "update" may be a share of the epoch */
         return UPDATES;
-    if (CALLED(updates) || (CALLED(globals) && metrics_has_word(pair->name, pair->length, global, 1)))
+    static const char *const short_updates[] = {"up"}; /* "Ep. 1 : Up. 500 : Cost 2.5" */
+    if (CALLED(updates) || (CALLED(short_updates) && pair->name[pair->length - 1] == '.') ||
+        (CALLED(globals) && metrics_has_word(pair->name, pair->length, global, 1)))
         return GLOBAL_STEP;
     if (CALLED(iterations))
         return ITERATION;
@@ -125,12 +138,14 @@ metrics_said metrics_said_of(const metrics_pairs *pairs, bool numbered)
     for (size_t i = 0; i < pairs->count; i++) {
         const metrics_pair *pair = &pairs->list[i];
         int64_t value = 0;
-        const step_kind kind = metrics_kind_of_step(pair, &value);
+        step_kind kind = metrics_kind_of_step(pair, &value);
+        if (kind == EPOCH && pairs->object && metrics_is_episode(pair)) /* rows of games have each move of an episode */
+            kind = STEP_KINDS;
         if (kind == BATCH && pair->of > 0 && i > 0 && !s.step[EPOCH] && metrics_pair_is_mode(pair - 1) &&
             pair[-1].of < 0 && !pair[-1].share &&
             metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
             s.step[EPOCH] = pair - 1;
-        s.epoch = s.epoch || is_epoch(pair);
+        s.epoch = s.epoch || (is_epoch(pair) && !(pairs->object && metrics_is_episode(pair)));
         if (kind != STEP_KINDS && !s.step[kind]) {
             s.step[kind] = pair;
             s.value[kind] = value;

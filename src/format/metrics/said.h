@@ -21,6 +21,8 @@ step_kind metrics_numbered_by(const metrics_said *s, bool object);
 /* Which kind of step a pair may be; STEP_KINDS: none. */
 step_kind metrics_kind_of_step(const metrics_pair *pair, int64_t *value);
 bool metrics_is_step(const metrics_pair *pair);
+/* Does it number the episodes of games, which count as epochs do? */
+bool metrics_is_episode(const metrics_pair *pair);
 /* Is it a figure that trainings print, and hardly anything else does? */
 bool metrics_is_figure(const metrics_pair *pair);
 /* Says nothing of the training. */

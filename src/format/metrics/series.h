@@ -121,6 +121,7 @@ typedef struct metrics_log {
     char unknown[160];      /* the first line that was not understood */
     assay_run_facts *facts; /* NULL: nobody asks */
     assay_problems *problems;
+    bool output;  /* lines that a program printed are in it, and not rows alone */
     bool running; /* the logger says that the run goes on */
     bool ended;   /* or that it has ended */
 } metrics_log;

@@ -24,7 +24,7 @@ bool metrics_is_among(const char *const *words, size_t count, const char *word, 
 
 bool metrics_is_eval_word(const char *word, size_t length)
 {
-    static const char *const words[] = {"eval", "evaluation", "val", "valid", "validation", "dev"};
+    static const char *const words[] = {"eval", "evaluation", "val", "valid", "validation", "dev", "crossval"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
@@ -37,7 +37,11 @@ bool metrics_is_predict_word(const char *word, size_t length)
 bool metrics_is_reward_word(const char *word, size_t length)
 {
     static const char *const words[] = {"reward", "rewards", "rew", "return", "returns"};
-    return metrics_is_among(words, sizeof words / sizeof *words, word, length);
+    static const char *const ends[] = {"Reward", "Rewards", "Return", "Returns", "EpRet"}; /* "AverageReturn" */
+    bool is = metrics_is_among(words, sizeof words / sizeof *words, word, length);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !is; i++)
+        is = length > strlen(ends[i]) && memcmp(word + length - strlen(ends[i]), ends[i], strlen(ends[i])) == 0;
+    return is;
 }
 
 /* What Ultralytics writes of its validation without saying so. */
@@ -201,16 +205,18 @@ bool metrics_is_loss(const char *tag, size_t length)
         if ((length - i >= 3 && strncasecmp(tag + i, "ppl", 3) == 0) || stands_at(tag, length, i, "vs samples") ||
             ((tag[i] == 'p' || tag[i] == 'P') && stands_at(tag, length, i + 1, "erplexity")))
             return false;
-        if (length - i < 4 || (tag[i] != 'l' && tag[i] != 'L') || memcmp(tag + i + 1, "oss", 3) != 0)
+        const bool capitals = length - i >= 4 && memcmp(tag + i, "LOSS", 4) == 0;
+        if (length - i < 4 || (tag[i] != 'l' && tag[i] != 'L') || (memcmp(tag + i + 1, "oss", 3) != 0 && !capitals))
             continue;
         size_t next = i + 4;
-        if (next < length && tag[next] >= 'a' && tag[next] <= 'z')
+        if (next < length &&
+            ((tag[next] >= 'a' && tag[next] <= 'z') || (capitals && isalpha((unsigned char)tag[next]))))
             continue;
         if (is_about_loss(tag + next, length - next))
             continue;
         next += next < length && (tag[next] == ' ' || tag[next] == '_' || tag[next] == '-');
         found = found || length - next < 5 || (tag[next] != 's' && tag[next] != 'S') ||
-                memcmp(tag + next + 1, "cale", 4) != 0;
+                (memcmp(tag + next + 1, "cale", 4) != 0 && memcmp(tag + next + 1, "CALE", 4) != 0);
     }
     return found;
 }

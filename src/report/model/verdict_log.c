@@ -227,7 +227,7 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     if (lacks_rows(&trial->catalog.log, &bad, &rows))
         assay_put_format(out, "; %" PRIu64 " of %" PRIu64 " rows could not be used", bad, rows);
     put_given_up(trial, out);
-    if (trial->catalog.log.kind && strcmp(trial->catalog.log.kind, "printed") == 0 && !trial->job_end)
+    if (trial->catalog.log.output && !trial->job_end)
         put_text("; how the job ended is not judged here: `assay why` says it", out);
     if (any && trial->catalog.format_count <= 1)
         put_text("; logs say nothing of weights and gradients", out);

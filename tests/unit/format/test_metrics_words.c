@@ -25,6 +25,12 @@ static void test_modes(void)
         CU_ASSERT_EQUAL(metrics_mode_of(rows[i].tag, strlen(rows[i].tag)), rows[i].mode);
 }
 
+static void test_rewards(void)
+{
+    CU_ASSERT(metrics_is_reward_word("Reward", 6) && metrics_is_reward_word("AverageReturn", 13));
+    CU_ASSERT(metrics_is_reward_word("AverageEpRet", 12) && !metrics_is_reward_word("rewarded", 8));
+}
+
 static bool reads(const char *text, double expected)
 {
     double value = 0;
@@ -50,11 +56,12 @@ static void test_numbers(void)
 
 static void test_losses(void)
 {
-    static const char *const losses[] = {"lm loss", "train/loss_step", "eval_loss",     "CrossEntropyLoss",
-                                         "Loss/a",  "loss_summary",    "loss_weighted", "loss_sum/a loss"};
-    static const char *const others[] = {"loss scale",      "loss_Scale", "lossy",    "lm loss PPL",
-                                         "perplexity loss", "los",        "loss_sum", "train/Loss Count",
-                                         "loss-weights",    "loss_coef_2"};
+    static const char *const losses[] = {"lm loss",  "train/loss_step", "eval_loss",     "CrossEntropyLoss",
+                                         "Loss/a",   "loss_summary",    "loss_weighted", "loss_sum/a loss",
+                                         "DEV_LOSS", "AVG.LOSS"};
+    static const char *const others[] = {
+        "loss scale",      "LOSS SCALE", "LOSSY",    "LOSSless",         "loss_Scale",   "lossy",      "lm loss PPL",
+        "perplexity loss", "los",        "loss_sum", "train/Loss Count", "loss-weights", "loss_coef_2"};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
         CU_ASSERT(metrics_is_loss(losses[i], strlen(losses[i])));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -78,10 +85,8 @@ static void test_yaml(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"modes by words", test_modes},
-                           {"printed numbers", test_numbers},
-                           {"names of losses", test_losses},
-                           {"settings in YAML", test_yaml},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"modes by words", test_modes},    {"rewards", test_rewards},
+                           {"printed numbers", test_numbers}, {"names of losses", test_losses},
+                           {"settings in YAML", test_yaml},   CU_TEST_INFO_NULL};
     return unit_main("format/metrics words", tests);
 }
