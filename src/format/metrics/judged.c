@@ -331,7 +331,7 @@ static bool may_be_loss(const char *tag, size_t length)
         "mse",  "mae", "rmse", "err",      "error", "obj",          "objective", "logloss", "likelihood",
         "bpb",  "bpc", "l1",   "smoothl1", "kl",    "kld",          "huber",     "hinge",   "ctc"};
     /* "train l"; but "l" is the length of an episode in Gym's monitors, and "L.r." a rate. */
-    if (length > 1 && tag[length - 1] == 'l' && strchr(" _/", tag[length - 2]))
+    if (length > 1 && tag[length - 1] == 'l' && memchr(" _/", tag[length - 2], 3))
         return true;
     return metrics_has_word(tag, length, words, sizeof words / sizeof *words);
 }

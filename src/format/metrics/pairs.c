@@ -366,7 +366,7 @@ static double take_thousands(const scan *s, const char **behind)
                                 .length = s->words ? (size_t)(s->name_end - s->name[0]) : 0};
     const char letter = *behind < s->end ? **behind : ' ';
     const bool alone = *behind + 1 >= s->end || (*behind)[1] == ' ' || (*behind)[1] == '/' || is_border((*behind)[1]);
-    if (!strchr("kKmMB", letter) || !alone || !metrics_pair_is_called(&named, steps, sizeof steps / sizeof *steps))
+    if (!memchr("kKmMB", letter, 5) || !alone || !metrics_pair_is_called(&named, steps, sizeof steps / sizeof *steps))
         return 1;
     ++*behind;
     return letter == 'B' ? 1e9 : letter == 'k' || letter == 'K' ? 1e3 : 1e6;
@@ -375,12 +375,12 @@ static double take_thousands(const scan *s, const char **behind)
 /* "4h 36m 26s": does the number belong to a time that has several units? */
 static bool is_of_time(const char *p, const char *end)
 {
-    const char *next = p < end && strchr("dhm", *p) ? skip_blanks(p + 1, end) : p;
+    const char *next = p < end && memchr("dhm", *p, 3) ? skip_blanks(p + 1, end) : p;
     if (next <= p || next == end || !assay_is_digit(*next))
         return false;
     while (next < end && (assay_is_digit(*next) || *next == '.'))
         next++;
-    return next < end && strchr("hms", *next) && (next + 1 == end || next[1] == ' ' || is_border(next[1]));
+    return next < end && memchr("hms", *next, 3) && (next + 1 == end || next[1] == ' ' || is_border(next[1]));
 }
 
 /* Does a time of the day come next? Then "03/24" is a date. */

@@ -522,7 +522,7 @@ static const char RESULTS[] =
 /* Lines of a step and a number, without names, in a file that is called after a loss ("loss.txt"): opens such columns. */
 static void open_unnamed(reader *r, const char *path)
 {
-    char head[256], names[128];
+    char head[257], names[128];
     size_t got = 0;
     double step = 0, value = 0;
     const char *name = metrics_base(path);
@@ -531,8 +531,9 @@ static void open_unnamed(reader *r, const char *path)
     if (!metrics_is_printed_name(name) || !metrics_is_loss(name, stem) || stem > sizeof names / 2)
         return;
     const bool read = assay_store_open_file(r->log->store, path, &file, NULL) == ASSAY_OK &&
-                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
+                      assay_store_read_at(file, 0, head, sizeof head - 1, &got, NULL) == ASSAY_OK;
     assay_store_close_file(file);
+    head[got] = '\0';
     const char *end = read ? memchr(head, '\n', got) : NULL, *between = end ? head + strcspn(head, " ,\t") : NULL;
     if (!end || between >= end || !metrics_number(head, (size_t)(between - head), &step) || step < 0 ||
         step != trunc(step) || memchr(head, '.', (size_t)(between - head)))

@@ -21,9 +21,12 @@ static bool is_remark(const assay_csv *csv)
 {
     const char *text = csv->count > 0 && !csv->oversized ? assay_csv_text(csv, 0) : "";
     const size_t length = *text ? csv->cells[0].length : 0;
-    const size_t blanks = length > 1 ? strspn(text + 1, " ") : 0;
+    size_t next = 1;
+    while (next < length && text[next] == ' ')
+        next++;
     return length > 1 && *text == '#' &&
-           (text[1 + blanks] == '{' || (csv->count == 1 && !memchr(text, ';', length) && !memchr(text, '\t', length)));
+           ((next < length && text[next] == '{') ||
+            (csv->count == 1 && !memchr(text, ';', length) && !memchr(text, '\t', length)));
 }
 
 static int next_header(assay_csv *csv, assay_error *err)
