@@ -123,6 +123,8 @@ typedef struct measure_kernels {
                          const double *y_squares, size_t groups);
     /* x becomes exp(x), to about 1e-12 of it; beyond 700, exp(700). */
     void (*exps)(double *x, size_t n);
+    /* x, not below 0, becomes erfc(x), but for 3e-12. */
+    void (*erfcs)(double *x, size_t n);
     /* Are all n elements within what is allowed? None is that is NaN. */
     bool (*all_within)(const double *y, const double *f, const double *size, size_t n, const function_bound *b);
 } measure_kernels;

@@ -272,6 +272,13 @@ static void run_row_sums32(const measure_kernels *k, const input *in, output *ou
             out->number[i] += (2 * r + 1) * (lanes[r].sum[i] + 3 * lanes[r].squares[i]);
 }
 
+static void run_erfcs(const measure_kernels *k, const input *in, output *out)
+{
+    for (size_t i = 0; i < in->n; i++)
+        out->number[i] = fabs(((const double *)in->even)[i]);
+    k->erfcs(out->number, in->n);
+}
+
 static bool same_numbers(const double *x, const double *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -382,6 +389,7 @@ static void test_all(void)
                    KERNEL(channel_sums, ASSAY_FLOAT64),
                    KERNEL(product_sums, ASSAY_FLOAT64),
                    KERNEL(row_sums32, ASSAY_FLOAT32),
+                   KERNEL(erfcs, ASSAY_FLOAT64),
                    KERNEL(two_squares32, ASSAY_FLOAT32),
                    KERNEL(change_float16, ASSAY_FLOAT16),
                    KERNEL(finite_float16, ASSAY_FLOAT16),

@@ -299,6 +299,41 @@ static void every_function(void)
     }
 }
 
+/* From numbers that are next to nothing to those that exp has no number for. */
+static void of_any_size(void)
+{
+    enum { N = 4000 };
+    float x[N], y[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (float)((i % 2 ? -1 : 1) * pow(10, -8 + 11.0 * (i * 37 % N) / N));
+    for (int f = 0; f < ASSAY_FUNCTION_DROPOUT; f++) {
+        for (int i = 0; i < N; i++)
+            y[i] = (float)function_of(f, (double)x[i]);
+        const fits fit = fit_of(y, x, N, CUT_RANDOM);
+        CU_ASSERT_TRUE(fit.found && fit.fit[f].broken == 0 && fit.fit[f].largest < 1);
+    }
+}
+
+/* Where no input is below 0, four functions are the same: each is found, and what one element breaks breaks all. */
+static void left_alone(void)
+{
+    enum { N = 5000, ODD = 4321 };
+    static const int SAME[] = {ASSAY_FUNCTION_IDENTITY, ASSAY_FUNCTION_RELU, ASSAY_FUNCTION_LEAKY_RELU,
+                               ASSAY_FUNCTION_ELU};
+    float x[N], y[N];
+    for (int i = 0; i < N; i++)
+        x[i] = y[i] = i % 3 ? (float)(i * 37 % 1001) / 83 : -0.0F;
+    fits fit = fit_of(y, x, N, CUT_RANDOM);
+    for (int k = 0; k < 4; k++)
+        CU_ASSERT_TRUE(fit.fit[SAME[k]].broken == 0 && fit.fit[SAME[k]].largest == 0);
+    y[ODD] += 0.01F;
+    fit = fit_of(y, x, N, CUT_TINY);
+    for (int k = 0; k < 4; k++)
+        CU_ASSERT_TRUE(fit.fit[SAME[k]].broken == 1 && fit.fit[SAME[k]].index == ODD);
+    y[ODD] = NAN;
+    CU_ASSERT_EQUAL(fit_of(y, x, N, CUT_NONE).fit[ASSAY_FUNCTION_RELU].index, ODD);
+}
+
 static void no_function(void)
 {
     const int64_t dim[] = {600};
@@ -324,6 +359,8 @@ int main(void)
                            {"groups nest", groups_nest},
                            {"Adam's updates", adam},
                            {"every function", every_function},
+                           {"numbers of any size", of_any_size},
+                           {"what functions leave alone", left_alone},
                            {"no function", no_function},
                            CU_TEST_INFO_NULL};
     return unit_main("sketches, and functions of an input", tests);
