@@ -31,7 +31,11 @@ typedef struct s3_file {
     uint64_t reads;
     uint64_t next;  /* the piece that would go on with the last one */
     uint64_t ahead; /* pieces to ask for behind the next one */
+    uint64_t taken; /* bytes that were read */
 } s3_file;
+
+/* Bytes of a large object behind which its next piece is asked for. */
+enum { AT_HEAD = ASSAY_S3_PIECE / 8 };
 
 /* Bytes of pieces that are held or under way. Files are read by one thread. */
 static size_t held;
@@ -127,7 +131,7 @@ void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t si
     held += cost;
 }
 
-/* Keeps a whole small object, of which one piece is there, for the next one who opens it. */
+/* Keeps the first piece of an object, which is the whole of a small one, for the next one who opens it. */
 static void keep(s3_root *root, char *path, assay_s3_get *get, size_t cost)
 {
     s3_asked *asked = next_place(root, true);
@@ -241,10 +245,12 @@ static size_t cost_of(const assay_store_file *file, uint64_t number)
     return at_most(file->size > from ? file->size - from : 0);
 }
 
-/* Asks for what a read in a row will need behind its last piece. */
+/* Asks for what a read in a row will need behind its last piece. Who has read little may look at the head alone. */
 static void ask_ahead(assay_store_file *file, uint64_t last)
 {
     s3_file *f = file->handle;
+    if (f->taken < AT_HEAD)
+        return;
     const uint64_t pieces = (file->size + ASSAY_S3_PIECE - 1) / ASSAY_S3_PIECE;
     for (uint64_t n = last + 1; n < pieces && n <= last + f->ahead && n <= last + pace.width; n++) {
         const size_t cost = cost_of(file, n);
@@ -279,6 +285,7 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
     if (size == 0)
         return ASSAY_OK;
     f->reads++;
+    f->taken += size;
     const uint64_t last = (offset + size - 1) / ASSAY_S3_PIECE;
     follow(f, offset / ASSAY_S3_PIECE, last);
     while (have < size) {
@@ -327,13 +334,14 @@ static void free_file(s3_file *f)
     free(f);
 }
 
-/* The first piece: the one that was asked for ahead, or the object's first. Of a large object whose size the listing
- * told, none: nobody knows which one will be read. */
-static int take_first(assay_store_file *file, assay_error *err)
+/* The first piece: one that was asked for ahead, or kept, or the object's first. Of a large object whose size the
+ * listing told, none: nobody knows which one will be read. */
+static int take_first(assay_store_file *file, bool ask_anew, assay_error *err)
 {
     s3_file *f = file->handle;
     const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
-    s3_asked *asked = find_asked(f->root, f->path);
+    s3_asked *asked = ask_anew ? NULL : find_asked(f->root, f->path);
+    const bool kept = asked && asked >= f->root->asked + f->root->ring;
     piece *p = NULL;
     if (asked) {
         held -= asked->cost;
@@ -350,7 +358,13 @@ static int take_first(assay_store_file *file, assay_error *err)
     }
     if (!p)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", f->path);
-    ASSAY_TRY(wait_piece(file, p, err));
+    int status = wait_piece(file, p, err);
+    if (status != ASSAY_OK && kept) { /* of what the object was when it was read before */
+        drop_piece(f, p);
+        return take_first(file, true, err);
+    }
+    if (status != ASSAY_OK)
+        return status;
     held += p->bytes.size - p->cost; /* now it is known */
     p->cost = p->bytes.size;
     f->next = p->number;
@@ -370,7 +384,7 @@ int s3_open_file(assay_store *store, const char *path, assay_store_file *file, a
     file->handle = f;
     if (pace.width == 0)
         s3_pace_start(&pace);
-    int status = take_first(file, err);
+    int status = take_first(file, false, err);
     if (status != ASSAY_OK)
         free_file(f);
     return status;
@@ -379,11 +393,11 @@ int s3_open_file(assay_store *store, const char *path, assay_store_file *file, a
 void s3_close_file(assay_store_file *file)
 {
     s3_file *f = file->handle;
-    if (f->count == 1 && f->list[0].ready && f->list[0].number == 0 && f->list[0].bytes.size == file->size &&
-        file->size > 0 && !find_asked(f->root, f->path)) {
-        keep(f->root, f->path, f->list[0].get, f->list[0].cost);
+    piece *first = find_piece(f, 0);
+    if (first && first->ready && file->size > 0 && !find_asked(f->root, f->path)) {
+        keep(f->root, f->path, first->get, first->cost);
         f->path = NULL;
-        f->count = 0;
+        *first = f->list[--f->count];
     }
     free_file(f);
 }
