@@ -45,12 +45,14 @@ static int find_zeros(assay_store_file *file, uint64_t begin, uint64_t end, uint
         const int status = assay_store_read_at(file, *out - size, block, size, &got, err);
         if (status != ASSAY_OK || got != size)
             return status == ASSAY_ENOMEM ? status : ASSAY_EIO;
-        for (size_t i = size; i-- > 0;)
-            if (block[i] != 0) {
-                *out = *out - size + i + 1;
-                return ASSAY_OK;
-            }
-        *out -= size;
+        size_t kept = size;
+        if (block[0] == 0 && memcmp(block, block + 1, size - 1) == 0) /* many are zero as a whole */
+            kept = 0;
+        while (kept > 0 && block[kept - 1] == 0)
+            kept--;
+        *out -= size - kept;
+        if (kept > 0)
+            return ASSAY_OK;
     }
     return ASSAY_OK;
 }
