@@ -125,7 +125,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         }
     }
     if (status == ASSAY_OK && rows > 0)
-        assay_verdict_no_data(verdict, "%.0f images of the %lld that threshold_samples asks for.", most,
+        assay_verdict_no_data(verdict, "%.0f images, and the parameter threshold_samples asks for %lld.", most,
                               (long long)assay_param_int(rule->params, "threshold_samples"));
     else
         assay_verdict_no_data(verdict, "no tensor that matches has the shape of images.");

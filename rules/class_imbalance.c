@@ -310,12 +310,13 @@ static uint64_t second_half(const assay_series *series)
     return at;
 }
 
-/* "400 labels of the 500 that samples asks for" */
+/* "400 labels, and the parameter samples asks for 500." */
 static void tell_lack(const assay_rule *rule, const assay_counter *so_far, assay_verdict *verdict)
 {
     uint64_t labels = take_shares(so_far).labels, asked = (uint64_t)assay_param_int(rule->params, "samples");
     if (labels < asked)
-        assay_verdict_message(verdict, "%" PRIu64 " labels of the %" PRIu64 " that samples asks for.", labels, asked);
+        assay_verdict_message(verdict, "%" PRIu64 " labels, and the parameter samples asks for %" PRIu64 ".", labels,
+                              asked);
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)

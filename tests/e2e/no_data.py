@@ -22,7 +22,7 @@ LABELS = {"labels_regex": "^labels$", "predictions_regex": "^predictions$"}
 RULES = [  # name, rule, parameters, the reason, and whether the index alone tells it
     ("relu", "DeadRelu", {}, "no tensor is in collection relu_outputs or matches .*relu_output; near: relu1_output_0, relu2_output_0.", True),
     ("plateau", "LossNotDecreasing", {"mode": "EVAL"}, "EVAL has 4 steps; none is 10 after another (num_steps).", True),
-    ("classes", "ClassImbalance", LABELS, "400 labels of the 500 that samples asks for.", False),
+    ("classes", "ClassImbalance", LABELS, "400 labels, and the parameter samples asks for 500.", False),
     ("reduced", "AllZero", {"tensor_regex": "^reduced$"},
      "reduced matches, but no values of it were saved, only reductions or shapes.", True),
     ("worker", "AllZero", {"tensor_regex": "^labels$", "worker": "worker_9"}, "no worker is called worker_9; there are worker_0.", True),
@@ -54,7 +54,7 @@ RULES = [  # name, rule, parameters, the reason, and whether the index alone tel
      "0 of 1 weight has a gradient (gradient/NAME); none has a finite one at a saved step and is saved at the next. "
      "no tensor is in collection gradients.", False),
     ("images", "CheckInputImages", {"regex": "^pictures$", "threshold_samples": 500},
-     "8 images of the 500 that threshold_samples asks for.", False),
+     "8 images, and the parameter threshold_samples asks for 500.", False),
     ("ratio", "WeightUpdateRatio", {"end_step": 2}, "TRAIN has 1 step; the rule needs 2 to have an update between them.", True),
 ]
 
