@@ -193,7 +193,8 @@ static void put_rest(const assay_why *why, assay_buf *out)
         assay_put_format(out, " Resume from %s (%s).", why->resume, why->resume_state);
     const bool drain =
         cause->event->ending == ASSAY_ENDING_gpu_fault || cause->event->ending == ASSAY_ENDING_node_failure;
-    if (drain && cause->node.count == 1 && why->certainty >= WHY_LIKELY)
+    if (drain && cause->node.count == 1 && why->certainty >= WHY_LIKELY &&
+        !assay_signature_is_of_pod(cause->event->signature))
         assay_put_format(out, " Drain %s.", cause->node.list[0]);
 }
 

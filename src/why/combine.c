@@ -133,7 +133,8 @@ static bool has_survived(const why_scene *s, const why_item *i)
 /* Did its rank say hardly anything behind it? Its output has been taken into s->progress. */
 static bool is_last_of_rank(const why_scene *s, const why_item *i)
 {
-    const assay_log_rank *own = i->event->rank >= 0 ? why_progress_of(&s->progress, i->event->rank) : NULL;
+    const int64_t rank = i->event->rank >= 0 ? i->event->rank : i->event->local_rank;
+    const assay_log_rank *own = rank >= 0 ? why_progress_of(&s->progress, rank) : NULL;
     return own && own->last_line - i->event->last_line < 3 * s->why->file.list[i->file].rank.count;
 }
 
@@ -141,7 +142,8 @@ static bool is_last_of_rank(const why_scene *s, const why_item *i)
  * ranks ends, others say so. s->progress has its output. */
 static bool has_written_on(const why_scene *s, const why_item *i)
 {
-    const assay_log_rank *own = why_progress_of(&s->progress, i->event->rank);
+    const assay_log_event *e = i->event;
+    const assay_log_rank *own = why_progress_of(&s->progress, e->rank >= 0 ? e->rank : e->local_rank);
     return i->inside && i->event->count == 1 && s->ranks > 1 && s->why->last_step >= 0 &&
            why_progress_behind(&s->progress, 0) < 0 && own && own->last_line > i->event->last_line;
 }
@@ -378,10 +380,34 @@ static bool add_absent(why_scene *s)
     return made;
 }
 
+/* A step that Slurm stopped while all went on, as by scancel; NULL. Where a rank had ended before, srun names it. */
+static why_item *find_stopped(const why_scene *s)
+{
+    why_item *stopped = NULL;
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        const assay_log_event *e = i->event;
+        if (i->survived || i->old || e->role == ASSAY_LOG_NOISE)
+            continue;
+        if (e->ending == ASSAY_ENDING_cancelled && e->scope == ASSAY_LOG_JOB)
+            stopped = stopped ? stopped : i;
+        else if (e->ending != ASSAY_ENDING_launcher || i->rank >= 0 || e->ranks[0] || e->code > 0)
+            return NULL;
+    }
+    return stopped;
+}
+
 /* Nobody says why: the rank that the launcher names, else the one that was silent first. */
 static bool add_unknown(why_scene *s)
 {
     assay_why *why = s->why;
+    why_item *stopped = find_stopped(s);
+    if (stopped) {
+        why->has_cause = true;
+        why->certainty = WHY_LIKELY;
+        return why_add_cause(s, stopped) &&
+               why_add_text(&why->reason, "its step was stopped, and nothing says that anybody had ended before");
+    }
     why_item *named = NULL;
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
@@ -485,7 +511,7 @@ static bool have_many_lost_others(const why_scene *s)
     for (size_t k = 0; k < s->item.count; k++) {
         const why_item *i = &s->item.list[k];
         lost += i->event->role == ASSAY_LOG_CONSEQUENCE && !i->survived &&
-                (i->event->in_traceback ? is_at_end(s, i) : i->last);
+                (i->event->in_traceback ? is_at_end(s, i) || (i->last && !i->inside) : i->last);
     }
     return lost * 2 > s->ranks;
 }
@@ -667,7 +693,7 @@ static bool tell(why_scene *s)
         if (alone && i->inside && !why_progress_take(s, i->file, &s->progress))
             return false;
         const bool forgiven = shown || (alone && has_written_on(s, i));
-        if (!hard && !i->survived && (finished || rumour || forgiven || (follows && !many) || !ends)) {
+        if (!hard && !i->survived && (finished || rumour || forgiven || (!many && (follows || !ends)))) {
             i->survived = true; /* its program went on to say other things, and nothing says that the job failed */
             why->forgiven = forgiven && ends && !finished && !why->forgiven ? i->event : why->forgiven;
         }
@@ -718,7 +744,7 @@ static bool tell(why_scene *s)
         why->step = why->chain.list[0].event->step;
     if (why->step < 0 && why->has_cause)
         why->step = why->last_step;
-    if (!why_add_consequences(s))
+    if (!why_add_consequences(s) || !why_add_silent(s))
         return false;
     return why->certainty != WHY_UNKNOWN || keep_last_lines(s);
 }

@@ -151,3 +151,6 @@ void why_make_unique(why_link *link);
 bool why_add_cause(why_scene *s, why_item *cause);
 /* Adds all that is not told yet, equal things as one, in the order of time. */
 bool why_add_consequences(why_scene *s);
+/* Adds the rank of a cause of which nothing says whose it is: the only one that does not say that it waited for others. False
+ * without memory. */
+bool why_add_silent(why_scene *s);

@@ -269,3 +269,25 @@ bool why_add_consequences(why_scene *s)
     free(groups.list);
     return made;
 }
+
+bool why_add_silent(why_scene *s)
+{
+    why_link *cause = s->why->chain.count > 0 && s->why->has_cause ? &s->why->chain.list[0] : NULL;
+    if (!cause || cause->event->scope != ASSAY_LOG_RANK || cause->rank.count > 0 || cause->count > 1)
+        return true;
+    for (size_t l = 1; l < s->why->chain.count; l++) {
+        const why_link *link = &s->why->chain.list[l];
+        const bool waited = link->event->ending == ASSAY_ENDING_collective_timeout;
+        if (!waited || link->rank.count + 1 != s->ranks || s->ranks < 3)
+            continue;
+        size_t silent = 0;
+        while (silent < link->rank.count && link->rank.list[silent] == (int64_t)silent)
+            silent++;
+        if (silent + 1 == s->ranks) /* whether there was one more is not known */
+            return true;
+        cause->derived = true;
+        return why_add_rank(cause, (int64_t)silent) &&
+               why_add_text(&s->why->reason, "all other ranks say that they waited, and rank %zu does not", silent);
+    }
+    return true;
+}

@@ -154,12 +154,12 @@ static bool list_pods(const assay_why *why, pod_names *out)
     for (size_t f = 0; f < why->file.count; f++)
         for (size_t k = 0; k < why->file.list[f].event.count && out->count < PODS_MOST; k++) {
             const assay_log_event *e = &why->file.list[f].event.list[k];
-            const assay_signature *s = e->node[0] ? assay_signature_of(e->signature) : NULL;
-            const char **added = s && strncmp(s->id, "pod_", 4) == 0 ? ASSAY_VEC_ADD(out) : NULL;
-            if (added)
-                *added = e->node;
-            else if (s && strncmp(s->id, "pod_", 4) == 0)
+            if (!e->node[0] || !assay_signature_is_of_pod(e->signature))
+                continue;
+            const char **added = ASSAY_VEC_ADD(out);
+            if (!added)
                 return false;
+            *added = e->node;
         }
     return true;
 }

@@ -1,5 +1,6 @@
 /* scene.c - who, where and when of each event. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,19 @@ static void seat(seat_list *s, int64_t rank, const char *node)
         s->node[rank] = node;
 }
 
+/* "0-3,5" */
+static void seat_list_of(seat_list *s, const char *list, const char *node)
+{
+    long long first = 0, last = 0;
+    for (int used = 0; sscanf(list, "%lld%n", &first, &used) == 1; list += *list == ',') {
+        list += used;
+        last = *list == '-' && sscanf(list, "-%lld%n", &last, &used) == 1 ? last : first;
+        list += *list == '-' ? used : 0;
+        for (long long r = first; r <= last && r < (long long)s->count; r++)
+            seat(s, r, node);
+    }
+}
+
 /* Do both name one node? "n0123", "n0123.cluster". */
 static bool is_same_node(const char *a, const char *b)
 {
@@ -171,6 +185,8 @@ static void take_seats(assay_why *why, seat_list *s)
             const assay_log_event *e = &why->file.list[f].event.list[k];
             if (e->scope != ASSAY_LOG_NODE && !e->ranks[0])
                 seat(s, e->rank, e->node);
+            else if (e->scope == ASSAY_LOG_JOB) /* "srun: error: n002: tasks 16-23: Exited with exit code 1" */
+                seat_list_of(s, e->ranks, e->node);
         }
     }
     check_blocks(why, s);

@@ -115,6 +115,19 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "caught by somebody, barrier": ({"slurm-7.out": [line[3:] for line in every(100, 110)], "slurm-7.err": traceback("", OOM, outside=()) + ["halving the batch"]
                                      + traceback("[rank0]: ", "RuntimeError: [Rank 0]: Rank 1 failed to pass monitoredBarrier in 30000 ms")
                                      + traceback("[rank2]: ", "RuntimeError: [gloo/pair.cc:534] Connection closed by peer [10.4.0.3]:20002")}, "collective_timeout", [1], 109, 1),
+    "local ranks, all lost": ({"train.log": ["[default%d]:%s" % (r, line[3:]) for r in range(8) for line in steps(r, 100, 110)]
+                               + ["[default3]:ERROR:megatron.core.rerun_state_machine:Unexpected result nan on rank 3 at iteration #111 invocation #1 (message='found NaN in local grad norm')",
+                                  "[default3]:ERROR:megatron.core.rerun_state_machine:Rank 3, node n1, device 3, iteration #111: First rerun"]
+                               + sum((traceback("[default%d]:" % r, "torch.distributed.DistBackendError: NCCL error in: a.cpp:2006, remote process exited or there was a network error") for r in range(8) if r != 3), [])},
+                              "nan_stop", [3], 111, 1),
+    "a step stopped": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:20 ***", "srun: Job step aborted: Waiting up to 32 seconds for job step to finish."]},
+                       "cancelled", [], 109, 1),
+    "a step stopped, one ended": ({"slurm-7.out": every(100, 110) + ["srun: error: n1: task 2: Exited with exit code 3", "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:20 ***"]},
+                                  "launcher", [2], 109, 1),
+    "one did not wait": ({"slurm-7.out": [line[3:] for line in every(100, 110)] + traceback("", OOM), "slurm-7.err": watchdog(0, 7, 700) + watchdog(1, 7, 701) + watchdog(3, 7, 702)}, "gpu_memory", [2], 109, 1),
+    "two did not wait": ({"slurm-7.out": [line[3:] for line in every(100, 110)] + traceback("", OOM), "slurm-7.err": watchdog(0, 7, 700) + watchdog(3, 7, 702)}, "gpu_memory", [], 109, 1),
+    "locked memory": ({"slurm-7.out": every(100, 110) + ["1: n1:105:311 [1] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
+                       "srun: error: n1: task 1: Exited with exit code 1"]}, "limits", [1], 109, 1),
     "a model wrote it": ({"slurm-7.out": every(100, 110) + ["0: === sample 3 ===", "0: You will see", "0: "] + traceback("0: ", "NameError: name 'f' is not defined", "x.py", ('  File "main.py", line 3, in <module>',))[:2]
                           + ["0: NameError: name 'f' is not defined"]}, None, None, None, 0),
     "a model wrote of a crash": ({"slurm-7.out": every(100, 110) + ["0: prompt: why is this?", "0: $ ./a.out", "0: Segmentation fault (core dumped)"]}, None, None, None, 0),

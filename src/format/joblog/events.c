@@ -225,6 +225,16 @@ void joblog_count_again(joblog_reader *r, size_t number, uint64_t at, uint64_t l
     r->added = number;
 }
 
+/* "found NaN at iteration #130": the step that an event's line says itself. Others are those of checkpoints, of limits. */
+static int64_t said_step(const joblog_line *line)
+{
+    enum { WORDS = 20 };
+    size_t at = 0;
+    const int64_t step = joblog_step_at(line->body, line->body_length, &at);
+    const size_t from = step >= 0 && at > WORDS ? at - WORDS : 0;
+    return step >= 0 && joblog_find(line->body + from, at - from, " at ") ? step : -1;
+}
+
 /* Makes the texts of an event that is new, and looks for what stands before it. False without memory. */
 static bool complete(joblog_reader *r, const joblog_line *line, const joblog_block *traceback, assay_log_event *e)
 {
@@ -245,6 +255,7 @@ static bool complete(joblog_reader *r, const joblog_line *line, const joblog_blo
         if (e->sequence < 0)
             e->sequence = number_behind(line->text, line->length, "last enqueued NCCL work: ");
     }
+    e->step = e->step >= 0 || e->role == ASSAY_LOG_NOISE ? e->step : said_step(line);
     joblog_look_back(r, line->place, line->prefix.rank, e);
     e->shown = e->shown && !(traceback && traceback->absolute);
     return e->quote != NULL;
@@ -270,13 +281,6 @@ static bool is_of_another(const joblog_line *line)
     return colon && (size_t)(line->body + line->body_length - colon) > 9 && memcmp(colon, ": Caught ", 9) == 0;
 }
 
-/* Is it how a pod ended, which lines around may name? */
-static bool is_of_pod(const assay_log_event *e)
-{
-    const assay_signature *s = e->scope == ASSAY_LOG_JOB && !e->node[0] ? assay_signature_of(e->signature) : NULL;
-    return s && strncmp(s->id, "pod_", 4) == 0;
-}
-
 int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event e, const char *sentence,
                      const joblog_match *match, const joblog_block *traceback)
 {
@@ -298,7 +302,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         memcpy(e.node, line->prefix.node, sizeof e.node);
     take_seat(line, match, &e);
     take_groups(match, &e);
-    if (is_of_pod(&e))
+    if (e.scope == ASSAY_LOG_JOB && !e.node[0] && assay_signature_is_of_pod(e.signature))
         joblog_take_pod(r, line, &e);
     e.kind = kind_of(&e, match) + (e.in_traceback && is_of_another(line));
     assay_buf_init(&text, 1 << 16);

@@ -15,12 +15,18 @@
 
 enum { LINES_MOST = 600, NAME_MOST = 63 };
 
+bool assay_signature_is_of_pod(uint32_t signature)
+{
+    const assay_signature *s = assay_signature_of(signature);
+    return s && strncmp(s->id, "pod_", 4) == 0;
+}
+
 static bool is_pod_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || assay_is_digit(c) || c == '-' || c == '.';
 }
 
-/* A name of a pod has small letters, and a '-' with something behind it: most have. */
+/* A name of a pod has small letters, digits and '-'; in a sentence it has one that no word has. */
 static bool set_pod(const char *at, size_t left, assay_log_event *e)
 {
     size_t length = 0;
@@ -43,7 +49,11 @@ static bool take_from_line(const char *line, size_t length, assay_log_event *e)
         const char *at = joblog_find(line, length, words[i]);
         const bool other = at && at - line >= 3 && memcmp(at - 3, "by ", 3) == 0; /* "Preempted by pod ..." */
         const size_t from = at && !other ? (size_t)(at - line) + strlen(words[i]) : length;
-        if (from < length && set_pod(line + from, length - from, e))
+        size_t end = from;
+        bool named = false;
+        for (; end < length && is_pod_byte(line[end]); end++)
+            named = named || line[end] == '-' || assay_is_digit(line[end]);
+        if (named && set_pod(line + from, end - from, e))
             return true;
     }
     size_t name = length, end = length; /* the word before the one that goes on */
