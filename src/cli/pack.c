@@ -36,10 +36,13 @@ static const assay_setting OPTIONS[] = {
 static int print_figures(const pack_options *options, const assay_pack_figures *f)
 {
     assay_buf text = ASSAY_BUF(1 << 16);
-    const int code = !f->kept && (f->unreadable || f->losses) ? CLI_LOSSES : CLI_DONE;
+    const int code = !f->kept && (f->unreadable || f->losses || f->damaged) ? CLI_LOSSES : CLI_DONE;
     if (options->resume && f->anew)
         assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
-    if (code == CLI_LOSSES)
+    if (f->damaged > 0)
+        assay_log_warn("%" PRIu64 " record%s: what was packed is damaged: %s", f->damaged, assay_plural(f->damaged),
+                       f->first_damaged.text);
+    if (f->unreadable || f->losses)
         assay_log_warn("%" PRIu64 " file%s could not be read, and the index has %" PRIu64
                        " problem%s: all were packed as they are, and `assay ls` names them",
                        f->unreadable, assay_plural(f->unreadable), f->losses, assay_plural(f->losses));
@@ -48,7 +51,7 @@ static int print_figures(const pack_options *options, const assay_pack_figures *
         assay_jw_object(&w, NULL);
         ASSAY_JW(&w, "file", options->out, "was_complete", f->kept, "verified", options->verify, "trials", f->trials);
         ASSAY_JW(&w, "files", f->files, "bytes", f->bytes, "records", f->records, "unreadable", f->unreadable,
-                 "problems", f->losses);
+                 "problems", f->losses, "damaged", f->damaged);
         assay_jw_end(&w);
         assay_put_u8(&text, '\n');
         return cli_finish(&text, code);

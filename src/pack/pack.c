@@ -87,7 +87,8 @@ static int put_workers(assay_packing *p, assay_error *err)
 
 static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error *err)
 {
-    uint64_t records = 0, short_files = 0;
+    uint64_t records = 0, short_files = 0, damaged = 0;
+    assay_error first = {""};
     assay_buf_init(&p->sums, SIZE_MAX);
     int status = assay_file_list_read(p->comm, p->source->store, &p->list, err);
     if (status == ASSAY_OK && !p->follow_links)
@@ -97,6 +98,7 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
     ASSAY_THEN(status, put_files(p, err));
     ASSAY_THEN(status, put_workers(p, err));
     ASSAY_THEN(status, assay_pack_check(p, &short_files, err));
+    ASSAY_THEN(status, assay_pack_check_records(p, &damaged, &first, err));
     ASSAY_THEN(status, assay_pack_index(p, &records, err));
     ASSAY_THEN(status, assay_pack_bytes(p, err));
     ASSAY_THEN(status, assay_pack_sums(p, err));
@@ -106,6 +108,9 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
     figures->bytes += p->list.bytes;
     figures->unreadable += p->list.unreadable;
     figures->records += records;
+    if (figures->damaged == 0 && damaged > 0)
+        figures->first_damaged = first;
+    figures->damaged += damaged;
     figures->losses += p->source->problems.losses + short_files;
     free(p->order);
     assay_file_list_release(&p->list);

@@ -15,8 +15,10 @@ typedef struct assay_pack_figures { /* the same on every rank */
     uint64_t trials, files, bytes, records;
     uint64_t unreadable; /* files that could not be read, carried as such */
     uint64_t losses;     /* problems of the trials' index that mean damage or loss, and files that lack records of it */
-    bool kept;           /* --resume: the file was there, complete and of the same trials */
-    bool anew;           /* --resume: an unfinished file was there, and packing began again */
+    uint64_t damaged;    /* records that are not what their own checksum says, carried as they are */
+    assay_error first_damaged;
+    bool kept; /* --resume: the file was there, complete and of the same trials */
+    bool anew; /* --resume: an unfinished file was there, and packing began again */
 } assay_pack_figures;
 
 /* Packs the job's trials into options->output. The file has its name only when it is complete (and, with `verify`, was

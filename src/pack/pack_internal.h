@@ -29,6 +29,10 @@ int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err);
 /* index.c: how many files lack records that the index has; sizes are looked at, and no contents. Collective. */
 int assay_pack_check(assay_packing *p, uint64_t *losses, assay_error *err);
 
+/* records.c: how many records are not what their own checksums, names and steps say; *first gets what is wrong with one of
+ * them. Of stores that a server holds none is read. Collective. */
+int assay_pack_check_records(assay_packing *p, uint64_t *damaged, assay_error *first, assay_error *err);
+
 /* sums.c: notes the checksums of the rows [first, first + count) of a table, which this rank writes. */
 void assay_pack_sum(assay_packing *p, const char *name, const assay_hdf5_layout *layout, uint64_t first, uint64_t count,
                     const void *rows);

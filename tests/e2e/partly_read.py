@@ -8,10 +8,15 @@ import os
 import shutil
 import sys
 import tempfile
+import unittest.mock
 from pathlib import Path
 
+import numpy
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import records  # noqa: E402
 from launch import ROOT, Checks, mpirun, run  # noqa: E402
+from made import Made  # noqa: E402
 
 FORMATS = ROOT / "tests" / "data" / "formats"
 
@@ -60,6 +65,41 @@ def check_command(checks, argv, place, said, name, ranks):
     checks.expect(names or "assayls" in text, "%s, %s on %d: %s" % (place, what, ranks, done))
 
 
+def summed_records(folder):
+    """A recording with checksums of its own, of which a value is another; the file's name."""
+    with unittest.mock.patch("made.frame", lambda payload: records.frame(payload, True)):
+        trial = Made(folder, 2)
+        for step in range(2):
+            trial.step(step, "TRAIN", step, {w: {"a": numpy.full(4, 7.0 + step, "float32"), "b": numpy.ones(300, "float32")} for w in trial.workers})
+        trial.end()
+    return folder / "events/000000000001/000000000001_worker_1.tfevents"
+
+
+def summed_archives(folder):
+    folder.mkdir(parents=True)
+    for step in range(2):
+        numpy.savez(folder / ("step_%d.npz" % step), a=numpy.full(4, 7.0 + step, "float32"))
+    return folder / "step_1.npz"
+
+
+def check_sums(checks, assay, work, ranks, pack):
+    """A value is not what its checksum says: whoever reads or packs it says so."""
+    for make in (summed_records, summed_archives):
+        trial, sound, out = (Path(work) / make.__name__ / name for name in ("trial", "sound", "out"))
+        make(sound)
+        path = make(trial)
+        data = path.read_bytes()
+        at = data.index(numpy.full(4, 8.0, "float32").tobytes())
+        path.write_bytes(data[:at + 2] + bytes([data[at + 2] ^ 4]) + data[at + 3:])
+        for said in [*commands(trial, sound, out), ("show", ["show", trial, "--regex", "a"], True), ("verify", ["verify", trial], True)]:
+            if said[0] == "ls" or (said[0].startswith("pack") and not pack):  # ls says what it looks at
+                continue
+            for n in ranks if said[0] in ("pack", "compare", "run") else [1]:
+                shutil.rmtree(out, True)
+                out.mkdir()
+                check_command(checks, [assay], make.__name__, (*said[:2], True), path.name, n)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -89,6 +129,7 @@ def main():
                     if said[0] == "pack" and how in ("directory", "pipe"):
                         done = run([args.assay, "unpack", out / "packed.h5", "-o", out / "unpacked"])
                         checks.expect(done.code == 3 and "could not be read" in done.err, "unpack: %s: %s" % (how, done))
+        check_sums(checks, args.assay, work, args.ranks, not args.no_pack)
     checks.done()
 
 
