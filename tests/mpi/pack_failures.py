@@ -5,6 +5,7 @@ complete: foreign and damaged files, places that cannot be written to, full disk
     pack_failures.py --assay PROGRAM --ranks 3 -- CASE...      CASE: bad, faults, killed, disk, full
 """
 import argparse
+import fcntl
 import os
 import shutil
 import signal
@@ -197,6 +198,13 @@ def check_killed(checks, assay, ranks, folder):
                           all((folder / "tree" / p.relative_to(TRIAL)).read_bytes() == p.read_bytes() for p in TRIAL.rglob("*.json")),
                           "unpacked over what a kill left: %s" % done)
     shutil.rmtree(folder / "tree", True)
+    shutil.copytree(TRIAL / "index", folder / "tree.part" / "index")  # as another unpacking writes it
+    lock = os.open(folder / "tree.part", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    refused(checks, mpirun(ranks, [assay, "unpack", whole, "-o", folder / "tree"]), 2, "another unpacking writes there")
+    checks.expect((folder / "tree.part" / "index").is_dir() and not (folder / "tree").exists(), "what another unpacking writes is left alone")
+    os.close(lock)
+    shutil.rmtree(folder / "tree.part")
     whole.unlink()
     done = mpirun(1, [assay, "ls", part])
     checks.expect(done.code == 2 and len(errors(done)) == 1, "an unfinished file is no trial: %s" % done)
@@ -253,15 +261,28 @@ def check_full(checks, assay, ranks, folder, shim):
             shutil.rmtree(folder / "out")
 
 
+def check_planted(checks, assay, ranks, folder, shim):
+    """A link that somebody puts in the place of a file while the trial is unpacked: nothing is written through it."""
+    mine, name = folder / "mine", "training_job_end.ts"
+    checks.expect(mpirun(1, [assay, "pack", TRIAL, "-o", folder / "in.h5"]).code == 0, "packing")
+    for target in (mine, folder / "none"):  # also one that is not there yet
+        mine.write_text("mine")
+        done = run([LAUNCHER, "-n", str(ranks), "env", "LD_PRELOAD=%s" % shim, "PLANT_AT=%s" % (folder / "tree.part" / name),
+                    "PLANT_TARGET=%s" % target, assay, "unpack", folder / "in.h5", "-o", folder / "tree"])
+        refused(checks, done, 4, name, "File exists")
+        checks.expect(mine.read_text() == "mine" and left(folder) == ["in.h5", "mine"], "written through a link: %s" % left(folder))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("cases", nargs="+", choices=["bad", "faults", "killed", "disk", "full"])
+    parser.add_argument("cases", nargs="+", choices=["bad", "faults", "killed", "disk", "full", "planted"])
     args = parser.parse_args()
     checks = Checks()
     functions = {"bad": check_bad, "faults": check_faults, "killed": check_killed, "disk": check_disk,
-                 "full": partial(check_full, shim=os.environ.get("ASSAY_FULL_DISK"))}  # what makes disks full
+                 "full": partial(check_full, shim=os.environ.get("ASSAY_FULL_DISK")),  # what makes disks full
+                 "planted": partial(check_planted, shim=os.environ.get("ASSAY_PLANT"))}
     for case in args.cases:
         for ranks in args.ranks:
             with tempfile.TemporaryDirectory() as folder:

@@ -147,12 +147,12 @@ static void test_stale_temporary(void)
     free(stale);
 }
 
-/* What a writer that was killed has left goes with the next writing; what one is at, what is recent and other names stay. */
+/* What a writer that was killed has left goes with the next writing; what one is at, what is recent, links and other names stay. */
 static void test_left(void)
 {
-    static const char *const names[] = {"r.json.tmp-1-0", "r.json.tmp-1-1", "r.json.tmp-2-0", "r.json.tmp-1-0x",
-                                        "xr.json.tmp-1-0"};
-    enum { NAMES = sizeof names / sizeof *names };
+    static const char *const names[] = {"r.json.tmp-1-0",  "r.json.tmp-1-1",  "r.json.tmp-2-0",
+                                        "r.json.tmp-1-0x", "xr.json.tmp-1-0", "r.json.tmp-3-0"};
+    enum { NAMES = sizeof names / sizeof *names, LINKED = NAMES - 1 };
     const struct timespec before[2] = {{.tv_sec = time(NULL) - 100}, {.tv_sec = time(NULL) - 100}};
     char *path = in_directory("r.json");
     int locked = -1;
@@ -161,6 +161,11 @@ static void test_left(void)
         CU_ASSERT_EQUAL(assay_file_write(left, "left", 4, NULL), ASSAY_OK);
         if (i != 2)
             CU_ASSERT_EQUAL(utimensat(AT_FDCWD, left, before, 0), 0);
+        if (i == LINKED) { /* to an old file that somebody else has */
+            char *target = in_directory(names[i - 1]);
+            CU_ASSERT_TRUE(unlink(left) == 0 && symlink(target, left) == 0);
+            free(target);
+        }
         if (i == 1)
             CU_ASSERT_TRUE((locked = open(left, O_RDONLY)) >= 0 && flock(locked, LOCK_EX) == 0);
         free(left);
@@ -168,7 +173,12 @@ static void test_left(void)
     CU_ASSERT_EQUAL(assay_file_write(path, "new", 3, NULL), ASSAY_OK);
     for (int i = 0; i < NAMES; i++) {
         char *left = in_directory(names[i]);
-        CU_ASSERT_EQUAL(access(left, F_OK) == 0, i > 0);
+        struct stat st;
+        CU_ASSERT_EQUAL(lstat(left, &st) == 0, i > 0);
+        free(left);
+    }
+    for (int i = 1; i < NAMES; i++) {
+        char *left = in_directory(names[i]);
         unlink(left);
         free(left);
     }
