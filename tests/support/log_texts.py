@@ -373,7 +373,8 @@ def oddities(w):
     hole = ("step,loss\n" + "".join("%d,%g\n" % (i, 9 - i) for i in range(9))).encode("utf-16")
     for name, content, code, steps, tags in (("monitor.csv", monitor, 0, 20, {"r", "l", "t"}), ("stats.jsonl", means, 0, 9, {"Loss/G/loss"}), ("wrapped/monitor.csv", wrapped, 0, 20, {"r", "l", "t"}), ("batches.csv", batches, 0, 20, {"Epoch", "Gen Loss"}),
                                              ("anew.csv", anew, 0, 20, {"epoch", "loss"}), ("boxes.txt", boxes, 0, 40, {"loss"}), ("log.txt", rows, 0, 20, {"train_lr", "train_loss", "test_class_error"}),
-                                             ("bare/log.txt", bare, 0, 20, {"train_lr", "train_loss", "n_parameters"}), ("loss.txt", "".join("%d %g\n" % (i, 9 - i) for i in range(9)), 0, 9, {"loss"}), ("metrics.csv", hole[:40] + bytes(512) + hole[40:], 3, 9, {"loss"})):
+                                             ("bare/log.txt", bare, 0, 20, {"train_lr", "train_loss", "n_parameters"}), ("loss.csv", "".join("%d.5e-01\n" % (9 - i) for i in range(9)), 0, 9, {"loss"}), ("train_loss.csv", "".join("%d,%g\n" % (10 * i, 9 - i) for i in range(9)), 0, 9, {"train_loss"}),
+                                             ("tags.log", "".join("<epoch:%d, lr:1.000e-04> loss: %g \n" % (i, 9 - i) for i in range(9)), 0, 9, {"lr", "loss"}), ("loss.txt", "".join("%d %g\n" % (i, 9 - i) for i in range(9)), 0, 9, {"loss"}), ("metrics.csv", hole[:40] + bytes(512) + hole[40:], 3, 9, {"loss"})):
         logs.write(w.root / "oddities" / name, content)
         done, report, _ = w.run(w.root / "oddities" / name)
         run([w.assay, "stats", str(w.root / "oddities" / name), "-o", str(w.root / "oddities.csv"), "--overwrite"])

@@ -574,7 +574,7 @@ static void take_next(scan *s)
     if (c == '[') {
         if (!take_step_list(s))
             take_bracket(s);
-    } else if (c == ' ' || c == '(' || is_quote(c)) {
+    } else if (c == ' ' || c == '(' || c == '<' || is_quote(c)) { /* "<epoch:271, lr:1e-4> loss: 0.5" */
         s->p++;
     } else if (c == ':' || c == '=') {
         s->set = s->words > 0;

@@ -55,6 +55,42 @@ static int open_rows(assay_store *store, const char *path, assay_csv *csv, assay
     return status;
 }
 
+/* Numbers alone in a file that is called after a loss ("loss.csv"): one of them a row, or a step and one. How many names it
+ * needs, 0: none, it has its own. */
+static size_t names_needed(const assay_csv *csv, const char *path)
+{
+    const char *name = metrics_base(path);
+    double number = 0;
+    int64_t step = 0;
+    if (csv->count > 2 || csv->oversized || !metrics_is_loss(name, metrics_stem(path) - (size_t)(name - path)))
+        return 0;
+    for (size_t i = csv->count; i-- > 0;) /* the first cell last: it may be a step */
+        if (!metrics_number(assay_csv_text(csv, i), csv->cells[i].length, &number))
+            return 0;
+    return csv->count == 1 || (metrics_step_of(number, &step) && step >= 0) ? csv->count : 0;
+}
+
+/* Calls the columns so, and goes back to the first row. 1 or a status. */
+static int name_columns(assay_store *store, metrics_table *t, size_t names, assay_error *err)
+{
+    const uint8_t delimiter = t->csv.delimiter;
+    const char *name = metrics_base(t->path);
+    assay_csv_close(&t->csv);
+    t->csv = (assay_csv){0};
+    ASSAY_TRY(assay_csv_open(store, t->path, &t->csv, err));
+    t->csv.delimiter = delimiter;
+    t->finished = true;
+    for (size_t i = 0; i < names; i++) {
+        free(t->column[i]);
+        t->column[i] = i + 1 < names ? assay_copy_text("step")
+                                     : assay_copy_bytes_as_text(name, metrics_stem(t->path) - (size_t)(name - t->path));
+        if (!t->column[i])
+            return ASSAY_ENOMEM;
+        t->length[i] = strlen(t->column[i]);
+    }
+    return 1;
+}
+
 int metrics_table_open(assay_store *store, const char *path, metrics_table *out, assay_error *err)
 {
     metrics_table t = {.path = path};
@@ -64,6 +100,7 @@ int metrics_table_open(assay_store *store, const char *path, metrics_table *out,
         return status < 0 && status != ASSAY_EFORMAT ? status : 0;
     }
     t.finished = t.csv.finished;
+    const size_t names = names_needed(&t.csv, path);
     t.column = assay_alloc_zeroed(t.csv.count, sizeof *t.column);
     t.length = assay_alloc_zeroed(t.csv.count, sizeof *t.length);
     t.columns = t.csv.count;
@@ -72,6 +109,12 @@ int metrics_table_open(assay_store *store, const char *path, metrics_table *out,
         t.column[i] = assay_copy_bytes_as_text(assay_csv_text(&t.csv, i), t.length[i]);
         if (!t.column[i])
             status = ASSAY_ENOMEM;
+    }
+    if (status == 1 && names > 0 && t.column && t.length)
+        status = name_columns(store, &t, names, err);
+    if (status == ASSAY_EIO || status == ASSAY_ENOTFOUND) {
+        metrics_table_close(&t);
+        return status;
     }
     if (status != 1 || !t.column || !t.length) {
         metrics_table_close(&t);
