@@ -152,3 +152,9 @@ double law_rounding(int dtype)
 {
     return step_of_format(dtype) / 2;
 }
+
+double law_written(int dtype, double squares, double elements)
+{
+    const double least = dtype == ASSAY_FLOAT16 ? 0x1p-25 : 0x1p-150;
+    return 8 * (law_rounding(dtype) * sqrt(squares) + least * sqrt(elements));
+}

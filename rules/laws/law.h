@@ -169,3 +169,6 @@ double norm_bound(int dtype, double outputs, double terms);
 
 /* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
 double law_rounding(int dtype);
+/* How far a sum of so many elements may be off that were written with a dtype, by their squares: each is rounded, those of
+ * float16 to a multiple of 2^-24, however small they are. */
+double law_written(int dtype, double squares, double elements);

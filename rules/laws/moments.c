@@ -112,7 +112,8 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, const 
     c->noise = 8 * rounding;
     for (uint32_t i = 0; i < c->cells; i++) {
         c->target[i] = s->sum[i];
-        c->rounding[i] = 8 * rounding * sqrt(fmax(s->squares[i], s->squares_before[i])) + 0x1p-149;
+        c->rounding[i] =
+            law_written(item->dtype, fmax(s->squares[i], s->squares_before[i]), (double)s->rows / (double)s->groups);
         c->term[0][i] = s->before[i];
         c->squares[0][i] = s->squares_before[i];
     }

@@ -199,7 +199,8 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, int la
     c->noise = 11 * rounding;
     for (uint64_t i = 0; i < cells; i++) {
         c->target[i] = pairs[i];
-        c->rounding[i] = 8 * rounding * sqrt(fabs(pairs[cells + i])) + 0x1p-149;
+        c->rounding[i] =
+            law_written((int)v->value[P_DTYPE], fabs(pairs[cells + i]), v->value[P_ELEMENTS] / (double)cells);
     }
     for (uint64_t t = 0; t < terms; t++)
         add_term(c, (int)t, pairs + 2 * cells * (t + 1), 1);

@@ -8,14 +8,15 @@
 #include "laws/law.h"
 
 /* Of two sketches of one tensor, the worst cell. False: they cannot be compared. */
-static bool compare(const assay_sketch *s, const assay_sketch *of, double rounding, double row[LAW_WIDTH])
+static bool compare(const assay_sketch *s, const assay_sketch *of, int dtype, double row[LAW_WIDTH])
 {
     row[LAW_RATIO] = row[LAW_APART] = row[LAW_COLUMNS_OFF] = 0;
     if (s->rows != of->rows || s->groups != of->groups)
         return false;
     for (uint64_t i = 0; i < s->groups; i++) {
         const double apart = fabs(s->sum[i] - of->sum[i]),
-                     bound = 8 * rounding * sqrt(fmax(s->squares[i], of->squares[i])) + 0x1p-149;
+                     bound =
+                         law_written(dtype, fmax(s->squares[i], of->squares[i]), (double)s->rows / (double)s->groups);
         row[LAW_COLUMNS_OFF] += apart > bound;
         if (!(apart / bound > row[LAW_RATIO]))
             continue;
@@ -28,7 +29,7 @@ static bool compare(const assay_sketch *s, const assay_sketch *of, double roundi
     return true;
 }
 
-static int test_tensor(const law_step *step, int slot, int measure, uint32_t tensor, double rounding)
+static int test_tensor(const law_step *step, int slot, int measure, uint32_t tensor, int dtype)
 {
     const uint32_t workers = assay_trial_workers(step->rule->trial);
     uint32_t most = 0, with = 0;
@@ -41,7 +42,7 @@ static int test_tensor(const law_step *step, int slot, int measure, uint32_t ten
     for (uint32_t a = 0; a < workers && 2 * most < workers; a++) {
         uint32_t agree = 0;
         for (uint32_t b = 0; sketch[a] && b < workers; b++)
-            agree += sketch[b] && compare(sketch[b], sketch[a], rounding, row) && row[LAW_RATIO] <= 1;
+            agree += sketch[b] && compare(sketch[b], sketch[a], dtype, row) && row[LAW_RATIO] <= 1;
         if (agree > most) {
             most = agree;
             with = a;
@@ -50,7 +51,7 @@ static int test_tensor(const law_step *step, int slot, int measure, uint32_t ten
     const bool none = most < 2 || 2 * most < workers;
     for (uint32_t w = 0; status == ASSAY_OK && most > 0 && w < workers; w++) {
         double out[LAW_WIDTH] = {0};
-        if (!sketch[w] || !compare(sketch[w], sketch[with], rounding, out))
+        if (!sketch[w] || !compare(sketch[w], sketch[with], dtype, out))
             continue;
         if (none) /* nobody is right */
             out[LAW_RATIO] = INFINITY;
@@ -74,7 +75,7 @@ static int test_slot(const law_step *step, int slot, int measure)
         for (uint32_t w = 0; is_first && w < item->worker; w++)
             is_first = !law_item(step, slot, item->tensor, w);
         if (is_first)
-            status = test_tensor(step, slot, measure, item->tensor, law_rounding(item->dtype));
+            status = test_tensor(step, slot, measure, item->tensor, item->dtype);
     }
     return status;
 }

@@ -707,6 +707,28 @@ broken_projection("state/laws/function/drop_output_0", "dropout", "the worst is 
 broken_projection("state/laws/pooling/pool_output_0", "pooling", "1 of 16 elements differs from the largest of their windows, the worst is element 37")
 
 
+def small_halves(folder, off=0.0):
+    """Gradients of float16 that are next to nothing: those that were averaged are off by half of what two numbers there are apart."""
+    random = numpy.random.default_rng(1)
+
+    def change(step, tensors):
+        local = random.normal(size=8) * 2e-6
+        given = local + 2.0 ** -25 * random.choice([-1, 1], 8)
+        given[3] += off * (step == 5)
+        return {"state/laws/reduce/Net_w": numpy.concatenate([[8, 8, 19, 0], given, given ** 2, local, local ** 2])}
+    return write_projected(folder, change)
+
+
+@case
+def halves_that_are_next_to_nothing(folder):
+    return small_halves(folder), [rule("laws", "LawViolated", quiet(STEPS))]
+
+
+@case
+def one_of_such_halves(folder):
+    return small_halves(folder, 2.0 ** -20), [rule("laws", "LawViolated", first(step=5, tensor="state/laws/reduce/Net_w", test="reduce"))]
+
+
 @case
 def projected_healthy(folder):
     return write_projected(folder), [rule("laws", "LawViolated", quiet(4 * STEPS))]
