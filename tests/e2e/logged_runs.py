@@ -55,6 +55,22 @@ def numbers_that_prove_nothing(given, checks, folder):
     checks.expect(len(seen) == 1, "numbers that prove nothing: reports differ between numbers of ranks")
 
 
+def a_loss_and_a_rate(given, checks, folder):
+    """The answer says both of a run whose learning rate was logged and whose loss rose: what went wrong, and with what."""
+    rng, seen = numpy.random.default_rng(3), set()
+    for i in range(12):
+        loss = [2 + 0.01 * t if i == 4 else 2 * 0.97 ** t + 0.02 * rng.normal() for t in range(100)]
+        (folder / ("run-%02d" % i)).mkdir(parents=True)
+        (folder / ("run-%02d" % i) / "metrics.csv").write_text(
+            "step,loss,lr\n" + "".join("%d,%.6g,%g\n" % (t, value, 3 if i == 4 else 0.1) for t, value in enumerate(loss)))
+    for ranks in given.ranks:
+        mpirun(ranks, [given.assay, "compare", str(folder / "run-*"), "--out", folder / "out", "-q"])
+        seen.add(body_of(folder / "out"))
+    (odd,) = report_of(folder / "out")["comparison"]["odd"]
+    checks.expect(len(seen) == 1 and odd["trial"] == "run-04" and odd["reasons"][0].startswith("last loss 2.99, median 0."), "the loss: %s" % odd)
+    checks.expect(odd["reasons"][1:] == ["metrics/lr is 3 in the later half of TRAIN, median 0.1"], "the rate: %s" % odd)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -63,6 +79,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         numbers_that_prove_nothing(given, checks, Path(folder) / "apart")
+        a_loss_and_a_rate(given, checks, Path(folder) / "rate")
         for kind, number in NAMED.items():
             for fault in (False, True):
                 runs, seen = Path(folder) / kind, set()

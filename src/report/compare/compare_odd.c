@@ -47,6 +47,11 @@ static char *outlier_text(const assay_comparison *c, const assay_outlier *o)
         snprintf(number, sizeof number, "nan");
     else
         snprintf(number, sizeof number, "%.3g", o->value);
+    const size_t half = sizeof "later half of " - 1;
+    const char *where = strncmp(o->what, "later half of ", half) == 0 ? strrchr(o->what, ',') : NULL;
+    if (where)
+        return compare_text_of("%.*s is %s in the later half of%s, median %.3g", (int)(where - o->what - half),
+                               o->what + half, number, where + 1, o->median);
     if (!loss || names > 1)
         return compare_text_of("%.*s %s, median %.3g", (int)length, o->what, number, o->median);
     return compare_text_of("%.9s%s%s %s, median %.3g", o->what, mode && strcmp(mode, " TRAIN") != 0 ? " in" : "",
@@ -60,20 +65,30 @@ static bool is_small(const assay_outlier *o)
     return fabs(o->value - o->median) <= SMALL * fabs(o->median);
 }
 
-/* Of each trial the outlier that lies farthest out: c->outlier is sorted by that. A last loss says more than a best. */
+/* What an outlier is of, by how much it says. */
+static int kind_of(const assay_outlier *o)
+{
+    return strncmp(o->what, "last loss", 9) == 0 ? 0 : strncmp(o->what, "best loss", 9) == 0 ? 1 : 2;
+}
+
+/* Of each trial the loss that lies farthest out, and the number that is none: c->outlier is sorted by that. A last loss
+ * says more than a best. */
 static int add_outliers(assay_comparison *c)
 {
     int status = ASSAY_OK;
     bool *said = assay_alloc_zeroed(c->trials, sizeof *said);
     ASSAY_HAVE(said);
-    for (int best = 0; best < 2; best++)
+    for (int kind = 0; kind < 3; kind++) {
+        if (kind == 2)
+            memset(said, 0, c->trials * sizeof *said);
         for (size_t i = 0; status == ASSAY_OK && i < c->outliers; i++) {
             const assay_outlier *o = &c->outlier[i];
-            if ((strncmp(o->what, "best", 4) == 0) != best || said[o->trial] || is_small(o))
+            if (kind_of(o) != kind || said[o->trial] || is_small(o))
                 continue;
             said[o->trial] = true;
             status = add_reason(&c->trial[o->trial], outlier_text(c, o));
         }
+    }
     free(said);
     return status;
 }
