@@ -397,7 +397,28 @@ static why_item *find_stopped(const why_scene *s)
     return stopped;
 }
 
-/* Nobody says why: the rank that the launcher names, else the one that was silent first. */
+/* Does the rank of an item say that it lost others, or waited for them? Then somebody else ended before. */
+static bool has_lost_others(const why_scene *s, const why_item *item)
+{
+    const why_group *group = &s->by_rank.group.list[item->group];
+    bool lost = false;
+    for (size_t n = group->first; n < group->first + group->count && !lost; n++) {
+        const why_item *i = &s->item.list[s->by_rank.member[n].item];
+        lost = i->event->role == ASSAY_LOG_CONSEQUENCE && !i->survived &&
+               (i->event->ending == ASSAY_ENDING_network || i->event->ending == ASSAY_ENDING_collective_timeout);
+    }
+    return lost;
+}
+
+/* How well it is known to have been first: a launcher that looks late names all ranks at once, and any of them as the root. */
+static int how_likely_first(const why_scene *s, const why_item *i)
+{
+    const int named = why_how_well_named(i);
+    return named + (named >= 2 && i->rank >= 0 && !has_lost_others(s, i) ? 2 : 0);
+}
+
+/* Nobody says why: the rank that the launcher names, of several one that had not lost others; else the one that was silent
+ * first. */
 static bool add_unknown(why_scene *s)
 {
     assay_why *why = s->why;
@@ -413,7 +434,7 @@ static bool add_unknown(why_scene *s)
         why_item *i = &s->item.list[k];
         if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
             continue;
-        const int order = named ? ASSAY_ORDER(why_how_well_named(i), why_how_well_named(named)) : 1;
+        const int order = named ? ASSAY_ORDER(how_likely_first(s, i), how_likely_first(s, named)) : 1;
         if (order > 0 || (order == 0 && i->from < named->from))
             named = i;
     }

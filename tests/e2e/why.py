@@ -120,6 +120,11 @@ CASES = {  # name: (files, class, ranks, step, exit code)
                                   "[default3]:ERROR:megatron.core.rerun_state_machine:Rank 3, node n1, device 3, iteration #111: First rerun"]
                                + sum((traceback("[default%d]:" % r, "torch.distributed.DistBackendError: NCCL error in: a.cpp:2006, remote process exited or there was a network error") for r in range(8) if r != 3), [])},
                               "nan_stop", [3], 111, 1),
+    "all listed, one had lost nobody": ({"attempt_0/%d/stderr.log" % r: [line[3:] for line in steps(r, 100, 110)] + (traceback("", "RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711") if r != 2 else [])
+                                         for r in range(3)} | {"job.out": ["============================================================", "train.py FAILED", "Failures:"]
+                                         + sum((["[%d]:" % (r - 1), "  time      : 2026-11-27_03:00:15", "  host      : n1", "  rank      : %d (local_rank: %d)" % (r, r), "  exitcode  : %d (pid: 471%d)" % (2 * r - 1, r),
+                                                 "  error_file: <N/A>", "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"] for r in (1, 2)), []) + root_cause(0, "n1", 1, 15)[2:]},
+                                        "launcher", [2], 109, 1),
     "a step stopped": ({"slurm-7.out": every(100, 110) + ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:20 ***", "srun: Job step aborted: Waiting up to 32 seconds for job step to finish."]},
                        "cancelled", [], 109, 1),
     "a step stopped, one ended": ({"slurm-7.out": every(100, 110) + ["srun: error: n1: task 2: Exited with exit code 3", "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:20 ***"]},
