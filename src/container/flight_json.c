@@ -362,7 +362,8 @@ static bool take_member(reading *r)
 
 static bool take_end(reading *r)
 {
-    return assay_pull_peek(&r->pull) == '\0' || assay_flight_wrong(r->d, "text follows the end of the document");
+    return (assay_pull_peek(&r->pull) == '\0' && r->pull.at == r->pull.end) ||
+           assay_flight_wrong(r->d, "text follows the end of the document"); /* a zero byte is text */
 }
 
 static bool take_top(reading *r)

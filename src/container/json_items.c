@@ -43,6 +43,17 @@ static int peek(assay_json_items *s, char *out, assay_error *err)
     }
 }
 
+/* Behind the outermost value only white space may stand. */
+static int expect_end(assay_json_items *s, assay_error *err)
+{
+    const uint8_t *bytes = NULL;
+    size_t have = 0;
+    char found = '\0';
+    ASSAY_TRY(peek(s, &found, err));
+    ASSAY_TRY(assay_stream_look(&s->stream, s->next, 1, &bytes, &have, err)); /* a zero byte is no end */
+    return have > 0 ? wrong(s, "something stands behind its end", err) : ASSAY_OK;
+}
+
 static int expect(assay_json_items *s, char mark, const char *what, assay_error *err)
 {
     char found = '\0';
@@ -140,7 +151,7 @@ int assay_json_items_next(assay_json_items *s, assay_error *err)
         s->next++;
         s->depth--;
         s->first = false;
-        return 0;
+        return s->depth == 0 ? expect_end(s, err) : 0;
     }
     if (!s->first)
         status = expect(s, ',', "expected a comma", err);

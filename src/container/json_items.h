@@ -16,7 +16,6 @@ typedef struct assay_json_items {
     char close[4]; /* brackets of what was entered, the innermost last */
     unsigned depth;
     bool first;        /* nothing of the innermost was taken so far */
-    bool ended;        /* behind the last bracket nothing but white space may follow */
     assay_buf key;     /* of the member at which the stream stands, terminated, as it stands in the file */
     const char *fault; /* what is wrong, a constant; NULL: nothing */
 } assay_json_items;
@@ -30,7 +29,7 @@ void assay_json_items_close(assay_json_items *items);
  * stands there. Negative: ASSAY_EFORMAT (fault says what), ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_json_items_enter(assay_json_items *items, char bracket, assay_error *err);
 /* The next member of the object that was entered last, with its key, or element of the list. 1; 0: it has ended, and
- * the stream stands behind it; negative as above. */
+ * the stream stands behind it; negative as above, also where something but white space stands behind the outermost. */
 int assay_json_items_next(assay_json_items *items, assay_error *err);
 /* Takes the value that stands there as a text, valid until the next call. Its brackets and quotes match; what is within
  * was not looked at. 0 or negative as above. */

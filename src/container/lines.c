@@ -68,9 +68,6 @@ static int next_block(assay_lines *l, assay_error *err)
     status = assay_utf8_read(l->bytes, l->text, BLOCK, &l->size, &l->why);
     const assay_unpacked *bytes = assay_utf8_bytes(l->bytes);
     const uint64_t unpacked = assay_unpacked_bytes(bytes), read = assay_unpacked_bytes_read(bytes);
-    if (status == ASSAY_OK && l->size == 0 && assay_unpacked_has_trailing(bytes))
-        status = assay_fail(&l->why, ASSAY_EFORMAT, "%s: the packed file is damaged before byte %llu", l->path,
-                            (unsigned long long)read);
     if (status == ASSAY_OK && unpacked > UNPACKED_FREE && unpacked / UNPACKED_SHARE > read)
         status =
             assay_fail(&l->why, ASSAY_EFORMAT,

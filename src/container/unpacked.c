@@ -16,8 +16,7 @@ struct assay_unpacked {
     uint8_t *raw;    /* what was read of the file; of a plain one its beginning */
     size_t at, size; /* of a plain file: what of `raw` is to be handed out */
     bool packed;
-    bool within;   /* a member */
-    bool trailing; /* bytes behind the last member, which are left */
+    bool within; /* a member */
     z_stream stream;
 };
 
@@ -89,10 +88,16 @@ static int feed(assay_unpacked *u, bool *ended, assay_error *err)
     return ASSAY_OK;
 }
 
+static int damaged(const assay_unpacked *u, assay_error *err)
+{
+    return assay_fail(err, ASSAY_EFORMAT, "%s: the packed file is damaged before byte %llu", u->path,
+                      (unsigned long long)u->offset);
+}
+
 /* Between two members: passes over padding, and begins the next one. *ended: there is none. */
 static int next_member(assay_unpacked *u, bool *ended, assay_error *err)
 {
-    *ended = u->trailing;
+    *ended = false;
     while (!*ended && *u->stream.next_in == 0) {
         u->stream.next_in++;
         u->stream.avail_in--;
@@ -100,9 +105,8 @@ static int next_member(assay_unpacked *u, bool *ended, assay_error *err)
     }
     if (*ended)
         return ASSAY_OK;
-    u->trailing = *ended = *u->stream.next_in != 0x1f;
-    if (*ended)
-        return ASSAY_OK;
+    if (*u->stream.next_in != 0x1f)
+        return damaged(u, err); /* what follows may be a member that lost its first byte */
     if (inflateReset(&u->stream) != Z_OK)
         return assay_fail(err, ASSAY_EINTERNAL, "%s: cannot unpack its next part", u->path);
     u->within = true;
@@ -127,8 +131,7 @@ static int unpack(assay_unpacked *u, uint8_t *to, size_t room, size_t *got, assa
         if (result == Z_MEM_ERROR)
             return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while it is unpacked", u->path);
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return assay_fail(err, ASSAY_EFORMAT, "%s: the packed file is damaged before byte %llu", u->path,
-                              (unsigned long long)u->offset);
+            return damaged(u, err);
     }
     return ASSAY_OK;
 }
@@ -174,9 +177,4 @@ uint64_t assay_unpacked_bytes_read(const assay_unpacked *u)
 uint64_t assay_unpacked_bytes(const assay_unpacked *u)
 {
     return u->out;
-}
-
-bool assay_unpacked_has_trailing(const assay_unpacked *u)
-{
-    return u->trailing;
 }

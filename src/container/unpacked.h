@@ -12,8 +12,8 @@ typedef struct assay_unpacked assay_unpacked;
 int assay_unpacked_open(assay_store *store, const char *path, assay_unpacked **out, assay_error *err);
 void assay_unpacked_close(assay_unpacked *u); /* NULL is ignored */
 
-/* The next bytes, at most `room`; *got is 0 at the end. ASSAY_EFORMAT when a packed stream is damaged or ends too
- * early: *got bytes before the damage are there all the same. ASSAY_EIO, ASSAY_ENOMEM. */
+/* The next bytes, at most `room`; *got is 0 at the end. ASSAY_EFORMAT when a packed stream is damaged, ends too
+ * early, or is followed by what is neither zeros nor another member: *got bytes before the damage are there all the same. ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_unpacked_read(assay_unpacked *u, void *to, size_t room, size_t *got, assay_error *err);
 
 /* Goes on at that byte of the file. False where it is packed: nothing is changed. */
@@ -25,5 +25,3 @@ uint64_t assay_unpacked_size(const assay_unpacked *u);
 /* Bytes read from the file, and bytes handed out. */
 uint64_t assay_unpacked_bytes_read(const assay_unpacked *u);
 uint64_t assay_unpacked_bytes(const assay_unpacked *u);
-/* Bytes follow the last member that are neither zeros nor another member: they are not read. Known at the end. */
-bool assay_unpacked_has_trailing(const assay_unpacked *u);

@@ -293,6 +293,12 @@ def forms(checks, assay, top):
     answer = json.loads(done.out)
     checks.expect(answer["cause"] and answer["cause"]["class"] == "gpu_memory" and answer["cause"]["line"] == len(lines), "gzip: %s" % done)
     packed = (directory / "train.log.gz").read_bytes()
+    second = bytearray(packed)
+    second[0] ^= 1  # of several members one has another first byte
+    for behind in (second, b"xx"):
+        (directory / "train.log.gz").write_bytes(gzip.compress(b"step 1 loss 2.0\n") + behind)
+        done = run([assay, "why", directory, "--quiet"])
+        checks.expect(done.code == 3 and "train.log.gz" in done.out and "damaged before byte" in done.out, "gzip, and what follows it: %s" % done)
     (directory / "train.log.gz").write_bytes(packed[:len(packed) // 2])
     done = run([assay, "why", directory, "--json", "--quiet"])
     checks.expect(done.code == 3 and json.loads(done.out)["problems"], "cut: %s" % done)

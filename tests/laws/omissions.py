@@ -11,6 +11,7 @@ holds sealed checkpoints against their seals, `why` reads what a job left, and `
   hide     it is taken away
   rename   one bit of its name is another, or ".bak" stands behind it
   file     a file stands in the place of a directory, a directory or a pipe in that of a file
+  more     a file of JSON has something behind its end
   key      one bit of a key in it is another: of JSON, of YAML, of a CSV file's header
 A fault has to be named, by the problem of a report, or by the error or the output of a command, or all is as without it: then nothing was
 lost. What is hidden or renamed has to show in the report, and what is renamed or damaged has to be named, unless it is documented as not
@@ -171,7 +172,7 @@ class Subject:
         if deep and self.main == "run":
             told = told.with_text(self.once("ls", trial=root)[1])
         self.checks.expect(check(told), "%s: %s, %s on %d: exit %d, not named: %s" % (self.name, what, self.main, ranks, got[0], (got[1] + got[2])[-800:]))
-        if root == self.trial:
+        if root == self.trial and not environment:  # a fault changes nothing
             self.restore()
 
     def fresh(self, number):
@@ -233,8 +234,8 @@ class Subject:
         self.try_all(all_of)
         for ranks in self.args.ranks if self.parallel else []:
             for rank in range(ranks):
-                # But for `run`, each try is a job of its own.
-                self.try_all(all_of if self.main == "run" or self.args.long else all_of[rank::6 * ranks], ranks, rank)
+                # But for `run`, each try is a job of its own: of the faults of a path one falls on each rank, another one at each path.
+                self.try_all(all_of if self.main == "run" else all_of[rank::(3 if self.args.long else 6) * ranks], ranks, rank)
         others = [name for name, _ in self.commands() if name != self.main and self.sound_of(name)[0] == 0]
         for i, path in enumerate(self.paths):
             for k, command in enumerate(others):
@@ -270,6 +271,9 @@ class Subject:
             add("%s is a %s" % (relative, "file" if path.is_dir() else "directory"),
                 lambda root, relative=relative, remove=remove, put=put: (remove(root), put(root / relative)), stands_in)
             if path.is_file():
+                if path.suffix == ".json" and not is_not_needed("%s:" % relative):
+                    more = lambda place, path=path: place.write_bytes(path.read_bytes() + b"\0{")
+                    add("%s has more behind its end" % relative, lambda root, relative=relative, more=more: more(root / relative), stands_in)
                 add("%s is a pipe" % relative, lambda root, relative=relative, remove=remove: (remove(root), os.mkfifo(root / relative)), stands_in)
         self.try_all(tries)
 

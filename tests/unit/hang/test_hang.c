@@ -252,6 +252,7 @@ static void refuses_what_is_no_dump(void)
     REFUSES("{\"version\": \"2.9\"}", "pg_config");
     REFUSES("{\"version\": \"2.9\", \"pg_config\": {}, \"entries\": 7}", "entries is no list");
     REFUSES("{\"version\": \"2.9\", \"pg_config\": {}, \"entries\": [{}", "ends too early");
+    REFUSES("{\"version\": \"2.9\", \"pg_config\": {}, \"entries\": []}\0{", "text follows");
     REFUSES("{\"version\": \"2.9\", \"pg_config\": {\"0\": {\"ranks\": \"[0, x]\"}}}", "ranks of a group");
     REFUSES("{\"version\": \"2.9\", \"pg_config\": {}} x", "follows the end");
 }
