@@ -45,9 +45,7 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    int status = refuse_one_worker(given, err);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(refuse_one_worker(given, err));
     int slot = assay_need_slot(need, &(assay_slot){.collection = "losses", .flags = ASSAY_SLOT_NO_STRINGS}, err);
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }

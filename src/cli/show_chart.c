@@ -21,8 +21,7 @@ int show_chart_add(show_chart *chart, const show_row *row)
     uint32_t wanted = 1u << ASSAY_MEAN | 1u << ASSAY_L2;
     if (!raw && !(row->reductions & wanted))
         return ASSAY_OK;
-    if (!assay_vec_reserve(&chart->list, &chart->room, chart->count + 1, sizeof *chart->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&chart->list, &chart->room, chart->count + 1, sizeof *chart->list));
     show_point *p = &chart->list[chart->count];
     *p = (show_point){.order = chart->count++, .worker = row->worker_number, .mode = row->mode};
     if (raw) {

@@ -103,8 +103,7 @@ static int find(watch_findings *f, const assay_buf *key, uint32_t *id)
         return ASSAY_ENOMEM;
     if (*id < count)
         return ASSAY_OK;
-    if (!assay_vec_reserve(&f->list, &f->room, *id + 1, sizeof *f->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&f->list, &f->room, *id + 1, sizeof *f->list));
     f->list[*id] = (told_finding){0};
     return ASSAY_OK;
 }

@@ -391,8 +391,7 @@ static int make_cause(suspect *list, size_t count, size_t first, const assay_cou
                          .wrong = s->evidence->severity > 0 &&
                                   !(s->kind->place == ASSAY_AT_ADVICE && s->kind->most == ASSAY_POSSIBLE),
                          .evidence = assay_alloc_zeroed(count - first, sizeof *out->evidence)};
-    if (!out->evidence)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->evidence);
     for (size_t i = first; i < count; i++) {
         if (list[i].folded || (i > first && !explains(s, &list[i])))
             continue;

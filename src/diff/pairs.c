@@ -74,8 +74,7 @@ static bool is_alias(const side *s, uint32_t tensor)
 
 static int add_pair(assay_diff *d, const assay_diff_pair *pair)
 {
-    if (!assay_vec_reserve(&d->pair, &d->room, d->pairs + 1, sizeof *d->pair))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&d->pair, &d->room, d->pairs + 1, sizeof *d->pair));
     d->pair[d->pairs++] = *pair;
     return ASSAY_OK;
 }
@@ -84,8 +83,7 @@ static int add_single(assay_diff_singles *to, const side *s, const char *name)
 {
     if (strncmp(name, STATE, sizeof STATE - 1) == 0)
         return ASSAY_OK; /* schedulers, random numbers: nothing of it is required */
-    if (!assay_vec_reserve(&to->list, &to->room, to->count + 1, sizeof *to->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&to->list, &to->room, to->count + 1, sizeof *to->list));
     to->list[to->count++] = (assay_diff_single){name, s->step};
     return ASSAY_OK;
 }

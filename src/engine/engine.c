@@ -358,8 +358,7 @@ static int list_asked(run *r, assay_error *err)
     assay_asked asked;
     int status = assay_comm_agree(r->comm, assay_asked_init(&asked, r->job), err);
     r->sources.asked = r->options->view ? NULL : &asked;
-    if (status == ASSAY_OK)
-        status = assay_sources_list(r->comm, &r->sources, err);
+    ASSAY_THEN(status, assay_sources_list(r->comm, &r->sources, err));
     r->sources.asked = NULL;
     assay_asked_release(&asked);
     return status;

@@ -369,8 +369,7 @@ int assay_outcome_join(assay_outcome *to, const assay_job *job, assay_outcome *m
 {
     if (!to->trials) {
         to->trials = assay_alloc_zeroed(job->trial_count, sizeof *to->trials);
-        if (!to->trials)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(to->trials);
         to->job = job;
         if (more->narrowed) {
             to->job = to->narrowed = more->narrowed;

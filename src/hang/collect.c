@@ -46,8 +46,7 @@ static int take_row(void *context, assay_flight_row *row)
 {
     reading *r = context;
     assay_flight_row *to = ASSAY_VEC_ADD(&r->files->row);
-    if (!to)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to);
     *to = *row;
     to->file = r->number;
     *row = (assay_flight_row){.rank = 0};
@@ -160,8 +159,7 @@ int assay_hang_files_finish(assay_hang_files *files, const assay_event_files *li
             files->row.list[kept++] = *row;
             continue;
         }
-        if (status == ASSAY_OK)
-            status = name_second(files, list, &files->row.list[kept - 1], row);
+        ASSAY_THEN(status, name_second(files, list, &files->row.list[kept - 1], row));
         assay_fields_release(assay_flight_row_fields, row);
     }
     files->row.count = kept;

@@ -112,8 +112,7 @@ static int add_step(assay_findings *f, int64_t step)
     ASSAY_SEARCH(low, f->step_count, f->steps[low] < step);
     if (low < f->step_count && f->steps[low] == step)
         return ASSAY_OK;
-    if (!assay_vec_reserve(&f->steps, &f->step_room, f->step_count + 1, sizeof *f->steps))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&f->steps, &f->step_room, f->step_count + 1, sizeof *f->steps));
     memmove(f->steps + low + 1, f->steps + low, (f->step_count - low) * sizeof *f->steps);
     f->steps[low] = step;
     f->step_count++;

@@ -358,8 +358,7 @@ static int list_modules(DIR *directory, char ***names, size_t *count)
         char **grown = assay_realloc_array(*names, *count + 1, sizeof *grown);
         ASSAY_HAVE(grown);
         *names = grown;
-        if (!(grown[*count] = assay_copy_text(entry->d_name)))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE((grown[*count] = assay_copy_text(entry->d_name)));
         ++*count;
     }
     if (*count > 0)

@@ -323,8 +323,7 @@ static int get_copies(assay_cursor *in, char ***list, size_t *count)
         const char *text = assay_get_text(in, &length);
         if (in->failed)
             return ASSAY_EFORMAT;
-        if (!((*list)[k] = assay_copy_bytes_as_text(text, length)))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(((*list)[k] = assay_copy_bytes_as_text(text, length)));
         ++*count;
     }
     return ASSAY_OK;

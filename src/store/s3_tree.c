@@ -36,8 +36,7 @@ static int add(s3_tree *tree, const char *key, s3_leaf leaf)
 {
     if (bytes_of(tree) > tree->most)
         return ASSAY_EBUDGET;
-    if (!assay_vec_reserve(&tree->list, &tree->room, tree->count + 1, sizeof *tree->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&tree->list, &tree->room, tree->count + 1, sizeof *tree->list));
     leaf.key = tree->keys.size;
     assay_put_bytes(&tree->keys, key, strlen(key) + 1);
     tree->list[tree->count++] = leaf;

@@ -61,8 +61,7 @@ static int get_level(assay_cursor *in, assay_join_level *level, double **part, u
         level->parts > assay_cursor_left(in) / 8)
         return ASSAY_EFORMAT;
     double *grown = assay_realloc_array(*part, (size_t)*parts + level->parts + 1, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     *part = grown;
     for (uint32_t k = 0; k < level->parts; k++)
         grown[(*parts)++] = assay_get_f64(in);
@@ -75,8 +74,7 @@ static int get_pieces(assay_cursor *in, assay_recipe *r)
     if (in->failed || count == 0 || count > ASSAY_ASSEMBLED_PIECES || count > assay_cursor_left(in) / 32)
         return ASSAY_EFORMAT;
     r->piece = assay_alloc_zeroed(count, sizeof *r->piece);
-    if (!r->piece)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r->piece);
     for (; r->pieces < count; r->pieces++) {
         assay_assembled_piece *p = &r->piece[r->pieces];
         p->format = assay_get_u32(in);
@@ -103,8 +101,7 @@ static int assay_recipe_unpack(assay_cursor *in, assay_recipe *out)
     int status = in->failed || r.levels > ASSAY_JOIN_LEVELS ? ASSAY_EFORMAT : ASSAY_OK;
     for (uint32_t l = 0; l < r.levels && status == ASSAY_OK; l++)
         status = get_level(in, &r.level[l], &r.part, &parts);
-    if (status == ASSAY_OK)
-        status = get_pieces(in, &r);
+    ASSAY_THEN(status, get_pieces(in, &r));
     if (status == ASSAY_OK && assay_cursor_bad(in))
         status = ASSAY_EFORMAT;
     const double *part = r.part;
@@ -173,8 +170,7 @@ static int open_piece(const assay_decoded *d, const assay_assembled_piece *p, as
         return assay_fail(err, ASSAY_EFORMAT, "the recipe of a tensor is damaged");
     int status = assay_reader_open_listed(reader, d->row.store, d->options, p->format, d->row.list, p->base,
                                           p->base + p->file, WINDOW, err);
-    if (status == ASSAY_OK)
-        status = assay_reader_record(*reader, p->offset, p->length, budget, record, err);
+    ASSAY_THEN(status, assay_reader_record(*reader, p->offset, p->length, budget, record, err));
     if (status == ASSAY_OK && record->form == ASSAY_CONTENT_STRINGS)
         status = assay_fail(err, ASSAY_EFORMAT, "texts cannot be put together of pieces");
     return status;
@@ -286,9 +282,7 @@ static int pull(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, 
             a->run = elements * a->element;
         }
         const size_t part = a->run < size - done ? (size_t)a->run : size - done;
-        int status = take_bytes(&a->stream[a->piece], to + done, part, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(take_bytes(&a->stream[a->piece], to + done, part, err));
         a->run -= part;
         done += part;
     }
@@ -346,8 +340,7 @@ static int decode(assay_decoded *d, assay_view *view, size_t budget, assay_recor
                    a->recipe.pieces, (int)(a->recipe.name_length < 200 ? a->recipe.name_length : 200), a->recipe.name,
                    why.text);
     free(piece);
-    if (status == ASSAY_OK)
-        status = set_shape(view, a, r, err);
+    ASSAY_THEN(status, set_shape(view, a, r, err));
     if (status == ASSAY_OK && assay_join_walk_begin(&a->walk, &a->join) != ASSAY_OK)
         status = no_memory(view, err);
     r->form = ASSAY_CONTENT_PULLED;

@@ -17,8 +17,7 @@ static int take(assay_catalog *catalog, const char *name, const assay_buf *text,
 {
     assay_topology *t = NULL;
     int status = assay_topology_parse(name, text->data ? (const char *)text->data : "", text->size, &t, err);
-    if (status == ASSAY_OK)
-        status = assay_topology_place(t, name, catalog->worker, catalog->workers, err);
+    ASSAY_THEN(status, assay_topology_place(t, name, catalog->worker, catalog->workers, err));
     if (status != ASSAY_OK) {
         assay_topology_free(t);
         return status;
@@ -41,8 +40,7 @@ static int take_given(assay_catalog *catalog, const char *given, assay_error *er
         assay_put_bytes(&text, given, strlen(given));
     else
         status = assay_file_read(given, ASSAY_TOPOLOGY_MOST, &text, err);
-    if (status == ASSAY_OK)
-        status = take(catalog, inside ? "topology" : given, &text, false, err);
+    ASSAY_THEN(status, take(catalog, inside ? "topology" : given, &text, false, err));
     assay_buf_release(&text);
     return status;
 }
@@ -62,8 +60,7 @@ static int take_own(assay_store *store, assay_catalog *catalog, assay_error *err
     assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
     snprintf(name, sizeof name, "%.400s/%s", assay_store_location(store), OWN);
     int status = assay_store_read(store, OWN, ASSAY_TOPOLOGY_MOST, &text, err);
-    if (status == ASSAY_OK)
-        status = take(catalog, name, &text, false, err);
+    ASSAY_THEN(status, take(catalog, name, &text, false, err));
     assay_buf_release(&text);
     return status;
 }
@@ -80,8 +77,7 @@ static int take_made(assay_catalog *catalog, assay_buf *text, assay_buf *why, as
                            "%s; no tensors are put together, and each worker's stand by themselves", wrong.text);
         assay_buf_clear(text);
         status = assay_topology_put_unknown(catalog->worker, catalog->workers, text);
-        if (status == ASSAY_OK)
-            status = take(catalog, NAME, text, true, &wrong);
+        ASSAY_THEN(status, take(catalog, NAME, text, true, &wrong));
     }
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s", wrong.text);
@@ -184,8 +180,7 @@ static int make_of_groups(const assay_groups *groups, char *const *worker, uint3
     int status = assay_said_init(&said, worker, workers, workers);
     const assay_groups own = said.groups;
     said.groups = *groups;
-    if (status == ASSAY_OK)
-        status = assay_groups_lay_out(groups, &ranks, &unheard);
+    ASSAY_THEN(status, assay_groups_lay_out(groups, &ranks, &unheard));
     if (status == ASSAY_OK) {
         put_peers(&said, &ranks);
         status = assay_said_put_topology(&said, &text, &why, &none);
@@ -235,8 +230,7 @@ static int settle_groups(const assay_group_files *files, assay_catalog *catalog,
     assay_groups all = {0};
     assay_buf_init(&clause, ASSAY_TOPOLOGY_MOST);
     int status = make_of_groups(&files->of_dumps, worker, workers, out);
-    if (status == ASSAY_OK)
-        status = make_of_groups(&files->of_traces, worker, workers, &of_traces);
+    ASSAY_THEN(status, make_of_groups(&files->of_traces, worker, workers, &of_traces));
     const bool both = *out && of_traces;
     if (status == ASSAY_OK && both &&
         assay_topology_differs(*out, of_traces, "flight-recorder dumps", "traces", worker, &clause))
@@ -245,12 +239,9 @@ static int settle_groups(const assay_group_files *files, assay_catalog *catalog,
     else if (status == ASSAY_OK && files->of_traces.count > 0) {
         assay_topology *joined = NULL;
         status = assay_groups_init(&all);
-        if (status == ASSAY_OK)
-            status = assay_groups_add_all(&all, &files->of_dumps);
-        if (status == ASSAY_OK)
-            status = assay_groups_add_all(&all, &files->of_traces);
-        if (status == ASSAY_OK)
-            status = make_of_groups(&all, worker, workers, &joined);
+        ASSAY_THEN(status, assay_groups_add_all(&all, &files->of_dumps));
+        ASSAY_THEN(status, assay_groups_add_all(&all, &files->of_traces));
+        ASSAY_THEN(status, make_of_groups(&all, worker, workers, &joined));
         if (joined || !*out) {
             assay_topology_free(*out);
             *out = joined;
@@ -310,8 +301,7 @@ static int take_groups(assay_catalog *catalog, const assay_group_files *files)
     assay_put_format(&source, "process groups in ");
     assay_group_files_describe(files, &source);
     assay_put_u8(&source, '\0');
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&source);
+    ASSAY_THEN(status, assay_buf_status(&source));
     const char *theirs = (const char *)source.data;
     if (status == ASSAY_OK && made) {
         made->derived = true;

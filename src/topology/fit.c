@@ -163,8 +163,7 @@ static int covers(const fitting *f, int dim)
     for (uint32_t i = 0; i < count; i++)
         places *= f->m->axis[list[i]].size;
     int64_t *range = assay_alloc(places * 2 * sizeof *range);
-    if (!range)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(range);
     for (uint64_t p = 0; p < 2 * places; p++)
         range[p] = -1;
     int fits = 1;
@@ -360,8 +359,7 @@ static int place_workers(const fitting *f, assay_said_mesh *m, uint32_t *const *
     for (uint32_t a = 1; a < m->axes; a++)
         boxes *= m->axis[a].size;
     uint32_t *used = assay_alloc_zeroed(boxes + 1, sizeof *used);
-    if (!used)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(used);
     for (size_t i = 0; i < (size_t)s->workers * ASSAY_MESH_AXES; i++)
         m->at[i] = ASSAY_NO_PLACE;
     int fits = 1;

@@ -185,8 +185,7 @@ static bool may_be_split(const assay_part *part, const assay_entry *entry)
 
 static int add_piece(forming *f, const piece *one)
 {
-    if (!assay_vec_reserve(&f->piece, &f->piece_room, f->pieces + 1, sizeof *f->piece))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&f->piece, &f->piece_room, f->pieces + 1, sizeof *f->piece));
     f->piece[f->pieces++] = *one;
     return ASSAY_OK;
 }
@@ -225,8 +224,7 @@ static int name_hole(forming *f, const piece *from, size_t count, size_t first, 
     const assay_layout *layout = &f->layouts->list[f->layout_of[from->tensor]];
     const unsigned divides = 1u << ASSAY_AXIS_SPLIT | 1u << ASSAY_AXIS_FLAT;
     bool *has = assay_alloc_zeroed(f->catalog->workers, sizeof *has);
-    if (!has)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(has);
     for (size_t i = 0; i < count; i++)
         has[f->shard->parts[from[i].part].worker] = true;
     for (size_t p = first; p < end; p++) {
@@ -262,8 +260,7 @@ static int add_copy(forming *f, const piece *from, size_t count)
             one.order = from[i].entry - part->first;
         }
     }
-    if (!assay_vec_reserve(&f->copy, &f->copy_room, f->copies + 1, sizeof *f->copy))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&f->copy, &f->copy_room, f->copies + 1, sizeof *f->copy));
     f->copy[f->copies++] = one;
     return ASSAY_OK;
 }
@@ -318,8 +315,7 @@ static int put_recipe(const forming *f, const copy *c, const bases *b, size_t fi
     assay_recipe r = {.levels = dividing_axes(layout, f->t, axis), .pieces = (uint32_t)c->pieces};
     r.name = assay_dict_name(f->tensors, f->piece[c->first].tensor, &r.name_length);
     r.piece = assay_alloc_zeroed(c->pieces, sizeof *r.piece);
-    if (!r.piece)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r.piece);
     for (uint32_t l = 0; l < r.levels; l++) {
         const assay_axis_rule *rule = assay_layout_rule(layout, f->t, axis[l]);
         r.level[l] = (assay_join_level){.flat = rule->kind == ASSAY_AXIS_FLAT,
@@ -417,8 +413,7 @@ static int add_part(forming *f, const led *l, bases *b)
         status = put_recipe(f, &c[i], b, l->first, &made.text);
         made.end[i] = made.text.size;
     }
-    if (status == ASSAY_OK)
-        status = fill_files(f, l, b, &made, list, paths);
+    ASSAY_THEN(status, fill_files(f, l, b, &made, list, paths));
     assay_files *files = status == ASSAY_OK ? assay_files_new(list, b->count) : NULL;
     if (status == ASSAY_OK && !files)
         status = ASSAY_ENOMEM;
@@ -449,11 +444,9 @@ static int add_part(forming *f, const led *l, bases *b)
 static int form_step(forming *f, size_t first, size_t end)
 {
     int status = collect_pieces(f, first, end);
-    if (status == ASSAY_OK)
-        status = find_copies(f, first, end);
+    ASSAY_THEN(status, find_copies(f, first, end));
     bases b = {.base = assay_alloc_zeroed(end - first, sizeof *b.base)};
-    if (!b.base)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(b.base);
     for (size_t i = 0, n; i < f->copies && status == ASSAY_OK; i += n) {
         for (n = 1;
              i + n < f->copies && f->copy[i + n].leader == f->copy[i].leader && f->copy[i + n].mode == f->copy[i].mode;
@@ -469,8 +462,7 @@ static int find_layouts(forming *f)
 {
     const uint32_t count = assay_dict_count(f->tensors);
     f->layout_of = assay_alloc(((size_t)count + 1) * sizeof *f->layout_of);
-    if (!f->layout_of)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f->layout_of);
     for (uint32_t i = 0; i < count; i++) {
         size_t length;
         const char *name = assay_dict_name(f->tensors, i, &length);

@@ -373,8 +373,7 @@ static int read_trace(assay_lines *lines, assay_buf *text, assay_group_files *fi
             return status;
         status = assay_lines_take(lines, text, ASSAY_GROUP_TRACE_MOST, why);
     }
-    if (status == ASSAY_OK)
-        status = read_text(files, text->data, text->size, text->size < ASSAY_GROUP_TRACE_MOST, &found, why);
+    ASSAY_THEN(status, read_text(files, text->data, text->size, text->size < ASSAY_GROUP_TRACE_MOST, &found, why));
     *kind = found.file;
     return status;
 }
@@ -387,8 +386,7 @@ static int read_file(assay_store *store, const char *path, assay_group_files *fi
     assay_group_file kind = ASSAY_GROUPS_NONE;
     assay_buf_init(&text, (size_t)ASSAY_GROUP_FILE_MOST + (1 << 20));
     int status = assay_lines_open(store, path, &lines, &why);
-    if (status == ASSAY_OK)
-        status = assay_lines_take(lines, &text, 1, &why);
+    ASSAY_THEN(status, assay_lines_take(lines, &text, 1, &why));
     const bool pickle = text.size > 0 && text.data[0] == 0x80;
     const bool candidate = text.size > 0 && (pickle || memchr(text.data, '{', text.size < 64 ? text.size : 64));
     if (status == ASSAY_OK && candidate && pickle)

@@ -56,13 +56,11 @@ int assay_said_add_piece(assay_said *s, const assay_said_piece *piece, const cha
     const uint32_t id = assay_dict_add(s->tensors, tensor, length);
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
-    if (!assay_vec_reserve(&s->piece, &s->piece_room, s->pieces + 1, sizeof *s->piece))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&s->piece, &s->piece_room, s->pieces + 1, sizeof *s->piece));
     if (s->numbers + count > s->number_room) {
         const size_t room = 2 * s->number_room + count + 256;
         int64_t *grown = assay_realloc_array(s->number, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         s->number = grown;
         s->number_room = room;
     }
@@ -92,8 +90,7 @@ static int is_sound(const assay_said *s, const assay_said_mesh *m, uint64_t plac
     if (places != places_of(m) || places > ASSAY_FIT_PLACES || places < s->workers)
         return 0;
     bool *taken = assay_alloc_zeroed(places + 1, sizeof *taken);
-    if (!taken)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(taken);
     int sound = 1;
     for (uint32_t w = 0; w < s->workers && sound; w++) {
         const uint64_t place = assay_said_place(m, w);
@@ -326,8 +323,7 @@ static int put_entries(putting *p, bool whole_names, assay_buf *out)
     int status = ASSAY_OK;
     assay_buf_init(&pattern, SIZE_MAX);
     bool *put = assay_alloc_zeroed((size_t)assay_dict_count(p->patterns) + 1, sizeof *put);
-    if (!put)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(put);
     for (uint32_t t = 0; t < assay_dict_count(p->s->tensors) && status == ASSAY_OK; t++) {
         size_t length = 0;
         bool whole = false;
@@ -392,8 +388,7 @@ static int put_document(putting *p, assay_buf *out)
     put_meshes(s, out);
     assay_put_bytes(out, s->entries.data, s->entries.size);
     int status = put_entries(p, true, out);
-    if (status == ASSAY_OK)
-        status = put_entries(p, false, out);
+    ASSAY_THEN(status, put_entries(p, false, out));
     if (assay_buf_status(out) == ASSAY_OK && out->data[out->size - 1] == ',')
         out->size--;
     assay_put_format(out, "\n ]\n}\n");
@@ -425,17 +420,13 @@ int assay_said_put_topology(assay_said *s, assay_buf *out, assay_buf *why, assay
     int status = p.bodies && p.patterns && p.body && p.shared ? assay_buf_status(&s->entries) : ASSAY_ENOMEM;
     for (size_t t = 0; t < count && status == ASSAY_OK; t++)
         p.body[t] = ASSAY_NO_ID;
-    if (status == ASSAY_OK)
-        status = keep_sound(s, why);
+    ASSAY_THEN(status, keep_sound(s, why));
     if (status == ASSAY_OK && s->meshes == 0 && s->groups.count > 0) {
         status = take_groups(s, why);
-        if (status == ASSAY_OK)
-            status = keep_sound(s, why);
+        ASSAY_THEN(status, keep_sound(s, why));
     }
-    if (status == ASSAY_OK)
-        status = find_bodies(&p);
-    if (status == ASSAY_OK)
-        status = share_patterns(&p);
+    ASSAY_THEN(status, find_bodies(&p));
+    ASSAY_THEN(status, share_patterns(&p));
     if (status == ASSAY_OK && tells_enough(s)) {
         status = put_document(&p, out);
         if (s->pieces > 0)

@@ -303,8 +303,7 @@ static int add_sums(assay_trace_collector *c, file_row *row, named_time *list, s
     for (size_t i = 0; i < count; i++) {
         if (!sum || sum->name != list[i].name) {
             sum = ASSAY_VEC_ADD(&c->sum);
-            if (!sum)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(sum);
             sum->name = list[i].name;
             sum->kind = (uint32_t)kind;
             row->sums++;
@@ -319,16 +318,14 @@ static int sum_launched(assay_trace_collector *c, file_row *row, const launched 
 {
     named_time *named = assay_alloc((count + 1) * sizeof *named);
     size_t n = 0;
-    if (!named)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(named);
     for (size_t i = 0; i < count; i++)
         named[i] = (named_time){list[i].of->name, list[i].of->end - list[i].of->begin};
     int status = add_sums(c, row, named, count, ASSAY_SUM_KERNELS);
     for (size_t i = 0; i < count; i++)
         if (list[i].within != ASSAY_NO_ID)
             named[n++] = (named_time){list[i].within, list[i].of->end - list[i].of->begin};
-    if (status == ASSAY_OK)
-        status = add_sums(c, row, named, n, ASSAY_SUM_OPERATORS);
+    ASSAY_THEN(status, add_sums(c, row, named, n, ASSAY_SUM_OPERATORS));
     free(named);
     return status;
 }
@@ -354,8 +351,7 @@ static int sum_host(assay_trace_collector *c, trace_file *f, file_row *row)
         }
         o.list[o.count++] = (uint32_t)i;
     }
-    if (status == ASSAY_OK)
-        status = add_sums(c, row, named, count, ASSAY_SUM_HOST_OPERATORS);
+    ASSAY_THEN(status, add_sums(c, row, named, count, ASSAY_SUM_HOST_OPERATORS));
     free(named);
     free(o.list);
     return status;
@@ -387,8 +383,7 @@ static void find_extent(const trace_file *f, file_row *row, const launched *list
 static int measure_steps(file_row *row, step_row *steps, const launched *list, size_t count, int64_t base)
 {
     measure *m = assay_alloc((row->steps + 1) * sizeof *m);
-    if (!m)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(m);
     for (uint64_t i = 0; i < row->steps; i++)
         measure_begin(&m[i]);
     for (size_t i = 0; i < count; i++) {
@@ -410,8 +405,7 @@ int trace_file_alone(assay_trace_collector *c, trace_file *f, file_row *row, ste
 {
     launched *list = assay_alloc((f->activity.count + 1) * sizeof *list);
     measure m;
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     size_t count = find_launches(f, list, row);
     if (f->operators.count > 1)
         qsort(f->operators.list, f->operators.count, sizeof *f->operators.list, compare_operators);

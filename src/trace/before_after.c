@@ -36,8 +36,7 @@ static int add_sums(table *t, const assay_trace_data *data, uint32_t kind, int s
                 return ASSAY_ENOMEM;
             if (id == t->change.count) {
                 assay_trace_change *to = ASSAY_VEC_ADD(&t->change);
-                if (!to)
-                    return ASSAY_ENOMEM;
+                ASSAY_HAVE(to);
                 *to = (assay_trace_change){.name = name};
             }
             t->change.list[id].time[side] += (double)sum->time; /* whole numbers: in any order the same below 2^53 */

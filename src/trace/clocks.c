@@ -32,8 +32,7 @@ static int collect_differences(const side *s, edges *out)
         const member *m = &s->member.list[o->first];
         for (uint32_t k = 1; k < o->members && o->matched && o->symmetric; k++) {
             edge *to = ASSAY_VEC_ADD(out);
-            if (!to)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(to);
             *to = (edge){m[0].rank, m[k].rank, m[k].end - m[0].end};
         }
     }
@@ -55,8 +54,7 @@ static int keep_medians(edges *all)
     all->count = kept;
     for (size_t i = 0; i < kept; i++) {
         edge *back = ASSAY_VEC_ADD(all);
-        if (!back)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(back);
         *back = (edge){all->list[i].to, all->list[i].from, -all->list[i].ahead};
     }
     if (all->count > 1)
@@ -71,8 +69,7 @@ int trace_find_clocks(side *s)
     uint32_t *queue = assay_alloc((ranks + 1) * sizeof *queue);
     bool *known = assay_alloc_zeroed(ranks + 1, sizeof *known);
     int status = queue && known ? collect_differences(s, &all) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = keep_medians(&all);
+    ASSAY_THEN(status, keep_medians(&all));
     for (uint32_t root = 0; root < ranks && status == ASSAY_OK; root++) {
         size_t next = 0, end = 0;
         if (known[root])

@@ -45,10 +45,8 @@ int assay_trace_collector_read(assay_trace_collector *c, assay_store *store, con
     assay_event_sink sink = trace_file_sink;
     int status = trace_file_begin(c, number);
     sink.context = c;
-    if (status == ASSAY_OK)
-        status = assay_events_read(store, file, &sink, &c->bytes, err);
-    if (status == ASSAY_OK)
-        status = trace_file_end(c, file);
+    ASSAY_THEN(status, assay_events_read(store, file, &sink, &c->bytes, err));
+    ASSAY_THEN(status, trace_file_end(c, file));
     trace_file_release(&c->now);
     return status == ASSAY_ENOMEM && err && !err->text[0]
                ? assay_fail(err, status, "%s: out of memory while it is read", file->path)

@@ -79,8 +79,7 @@ static int find_class(assay_trace_collector *c, uint32_t name, assay_text text, 
 {
     if (name >= c->name_class.count) {
         const size_t more = name + (size_t)1 - c->name_class.count;
-        if (!ASSAY_VEC_RESERVE(&c->name_class, more))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(ASSAY_VEC_RESERVE(&c->name_class, more));
         memset(c->name_class.list + c->name_class.count, 0, more);
         c->name_class.count += more;
     }
@@ -172,8 +171,7 @@ static int take_step(assay_trace_collector *c, const assay_trace_event *e)
         number = 10 * number + (e->name.bytes[i] - '0');
     }
     step_span *step = ASSAY_VEC_ADD(&f->step);
-    if (!step)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(step);
     *step = (step_span){number, e->begin, e->begin + e->duration, f->step.count};
     return ASSAY_OK;
 }
@@ -185,8 +183,7 @@ static int take_call(assay_trace_collector *c, const assay_trace_event *e)
     if ((e->correlation == 0 && !blocks) || !may_keep(f))
         return ASSAY_OK;
     runtime_call *call = ASSAY_VEC_ADD(&f->runtime);
-    if (!call)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(call);
     *call = (runtime_call){e->begin, e->begin + e->duration, e->correlation, thread_of(f, e), blocks};
     return call->thread == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
@@ -197,15 +194,13 @@ static int take_operator(assay_trace_collector *c, const assay_trace_event *e)
     if (is_text(e->name, "record_param_comms") && e->external != 0 && !is_text(e->operation, "wait") &&
         !is_text(e->operation, "init")) {
         host_launch *launch = ASSAY_VEC_ADD(&f->launch);
-        if (!launch)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(launch);
         *launch = (host_launch){e->external, e->begin};
     }
     if (!may_keep(f))
         return ASSAY_OK;
     operator_span *op = ASSAY_VEC_ADD(&f->operators);
-    if (!op)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(op);
     *op = (operator_span){e->begin, e->begin + e->duration, thread_of(f, e), name_of(c, e->name)};
     return op->thread == ASSAY_NO_ID || op->name == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
@@ -235,8 +230,7 @@ static int take_communication(assay_trace_collector *c, const assay_trace_event 
         return ASSAY_OK;
     }
     communication *k = ASSAY_VEC_ADD(&f->communication);
-    if (!k)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(k);
     call_row call = {
         name_of(c, e->group_description), name_of(c, e->operation), name_of(c, e->dtype), e->in, e->out, e->size};
     *k = (communication){.begin = e->begin,
@@ -274,15 +268,12 @@ static int take_activity(assay_trace_collector *c, const assay_trace_event *e, b
     if (!may_keep(f))
         return ASSAY_OK;
     activity *a = ASSAY_VEC_ADD(&f->activity);
-    if (!a)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(a);
     *a = (activity){e->begin, e->begin + e->duration, e->correlation, name_of(c, e->name), CLASS_COMPUTATION, false};
     if (a->name == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     if (!is_copy && !is_memset) {
-        const int status = find_class(c, a->name, e->name, &class);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(find_class(c, a->name, e->name, &class));
     }
     a->computes = is_kernel && !e->communicates && class != CLASS_COMMUNICATION;
     c->row.kernels += is_kernel && e->communicates;
@@ -294,8 +285,7 @@ static int take_activity(assay_trace_collector *c, const assay_trace_event *e, b
 static int take_input(assay_trace_collector *c, const assay_trace_event *e)
 {
     interval *span = ASSAY_VEC_ADD(&c->now.input);
-    if (!span)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(span);
     *span = (interval){e->begin, e->begin + e->duration};
     return ASSAY_OK;
 }
@@ -382,8 +372,7 @@ static int take_group(void *context, assay_text name, const int32_t *ranks, size
 {
     assay_trace_collector *c = context;
     said_group *said = ASSAY_VEC_ADD(&c->now.said);
-    if (!said)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(said);
     said->name = name_of(c, name);
     return said->name == ASSAY_NO_ID ? ASSAY_ENOMEM : find_group(c, name, ranks, count, &said->ranks);
 }
@@ -546,8 +535,7 @@ static int keep_file(assay_trace_collector *c)
 static int add_problem(assay_trace_collector *c, const char *text, size_t length)
 {
     problem_row *problem = ASSAY_VEC_ADD(&c->problem);
-    if (!problem)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(problem);
     *problem = (problem_row){c->row.number, trace_add_text(c, text, length)};
     return problem->text == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }

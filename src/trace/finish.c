@@ -93,13 +93,11 @@ static int take_file(side *s, const listed *one, const assay_event_files *files)
     }
     if (!rank || rank->rank != one->row->rank) {
         rank = ASSAY_VEC_ADD(&s->rank);
-        if (!rank)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(rank);
         *rank = (side_rank){.rank = one->row->rank, .first = (uint32_t)s->file.count};
     }
     stretch *file = ASSAY_VEC_ADD(&s->file);
-    if (!file)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(file);
     *file = one->rows;
     rank->files++;
     return ASSAY_OK;
@@ -380,8 +378,7 @@ static int add_sums(const side *s, const side_rank *rank, assay_trace_rank *to)
     for (uint32_t f = 0; f < rank->files; f++)
         count += s->c->file.list[s->file.list[rank->first + f].file].sums;
     to->sum = assay_alloc((count + 1) * sizeof *to->sum);
-    if (!to->sum)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to->sum);
     count = 0;
     for (uint32_t f = 0; f < rank->files; f++) {
         const stretch *file = &s->file.list[rank->first + f];
@@ -411,8 +408,7 @@ static int add_rank(side *s, const side_rank *rank, assay_trace_rank *to)
     *to = (assay_trace_rank){
         .rank = rank->rank, .evaluated = rank->evaluated, .first_step = INT64_MAX, .last_step = INT64_MIN};
     to->step = assay_alloc(ASSAY_TRACE_STEPS_ALONE * sizeof *to->step);
-    if (!to->step)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to->step);
     for (uint32_t f = 0; f < rank->files; f++) {
         const stretch *file = &s->file.list[rank->first + f];
         const file_row *row = &s->c->file.list[file->file];
@@ -512,8 +508,7 @@ int assay_trace_finish(assay_trace_collector *c, const assay_event_files *files,
                                             trace_what_if,     find_missing};
     side s = {.c = c, .data = assay_alloc_zeroed(1, sizeof *s.data)};
     *out = NULL;
-    if (!s.data)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(s.data);
     s.data->texts = c->texts;
     s.data->files = c->file.count;
     int status = choose_files(&s, files);

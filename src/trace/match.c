@@ -127,8 +127,7 @@ static int read_group(side *s, uint32_t key, keyed_group *to)
     const size_t members = (length - name) / sizeof(int32_t);
     *to = (keyed_group){.key = key, .group = {.name = text, .description = "", .members = (uint32_t)members}};
     to->group.member = assay_alloc(members * sizeof(int32_t));
-    if (!to->group.member)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to->group.member);
     memcpy(to->group.member, text + name, members * sizeof(int32_t));
     return ASSAY_OK;
 }
@@ -163,8 +162,7 @@ static int find_groups(side *s)
     const uint32_t texts = assay_dict_count(s->c->texts);
     int status = ASSAY_OK;
     s->group_of = assay_alloc((texts + (size_t)1) * sizeof *s->group_of);
-    if (!s->group_of)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(s->group_of);
     for (uint32_t i = 0; i < texts; i++)
         s->group_of[i] = ASSAY_NO_ID;
     for (uint64_t p = 0; p < s->places && status == ASSAY_OK; p++) {
@@ -175,8 +173,7 @@ static int find_groups(side *s)
         status = to ? read_group(s, key, to) : ASSAY_ENOMEM;
         s->group_of[key] = 0;
     }
-    if (status == ASSAY_OK)
-        status = number_groups(s, found.list, found.count);
+    ASSAY_THEN(status, number_groups(s, found.list, found.count));
     for (size_t g = 0; g < found.count; g++)
         free(found.list[g].group.member);
     free(found.list);
@@ -453,8 +450,7 @@ static bool has_same_before(const side *s, const operation *o)
 static int find_excesses(side *s)
 {
     int64_t *own = assay_alloc((s->rank.count + 2) * sizeof *own);
-    if (!own)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(own);
     for (size_t i = 0; i < s->operation.count; i++) {
         const operation *o = &s->operation.list[i];
         const member *m = &s->member.list[o->first];
@@ -473,8 +469,7 @@ static int find_excesses(side *s)
 int trace_match(side *s)
 {
     int status = find_groups(s);
-    if (status == ASSAY_OK)
-        status = find_operations(s);
+    ASSAY_THEN(status, find_operations(s));
     if (status != ASSAY_OK)
         return status;
     find_own_times(s);

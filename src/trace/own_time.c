@@ -34,8 +34,7 @@ uint32_t trace_step_of(const step_row *steps, size_t count, int64_t launch)
 static int add_step(assay_trace_collector *c, const trace_file *f, file_row *row, const step_span *span)
 {
     step_row *step = ASSAY_VEC_ADD(&c->step);
-    if (!step)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(step);
     step->number = span->number;
     step->begin = f->base + span->begin;
     step->end = f->base + span->end;
@@ -163,8 +162,7 @@ static int add_kernel(assay_trace_collector *c, const trace_file *f, const file_
                       const own_clock *o, const communication *k)
 {
     kernel_row *to = ASSAY_VEC_ADD(&c->kernel);
-    if (!to)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to);
     const int64_t begin = f->base + k->begin, end = f->base + k->end;
     const int64_t last_bin = bin_from(end) - 1;
     *to = (kernel_row){.begin = begin,

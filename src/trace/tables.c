@@ -80,8 +80,7 @@ static int add_late(side *s, const losses *l, const operation *o, void *rows)
     const int64_t lost = (l->sum[l->at[last->kernel] + 1] - l->sum[l->behind[last->kernel]]) * ASSAY_TRACE_BIN;
     for (uint32_t i = 0; i < o->members; i++) {
         assay_trace_late *row = assay_vec_add(&list->list, &list->count, &list->room, sizeof *list->list);
-        if (!row)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(row);
         *row = (assay_trace_late){
             .step = o->step, .group = o->group, .rank = s->rank.list[m[i].rank].rank, .operations = 1};
         if (&m[i] == last) {
@@ -150,8 +149,7 @@ static int put_role(const side *s, const side_rank *rank, uint32_t step, assay_b
     for (uint64_t p = rank->first_place; p < rank->first_place + rank->kernels; p++)
         count += s->mark[s->place[p]].step == step;
     list = assay_alloc_zeroed(count + 1, sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     count = 0;
     for (uint64_t p = rank->first_place; p < rank->first_place + rank->kernels; p++) {
         const kernel_row *k = side_kernel(s, s->place[p]);
@@ -198,9 +196,7 @@ static int add_work(side *s, uint32_t step, assay_dict *roles, assay_buf *key)
         if (!row)
             continue;
         assay_buf_clear(key);
-        const int status = put_role(s, rank, step, key);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(put_role(s, rank, step, key));
         data->work[data->works++] =
             (assay_trace_work){.step = step,
                                .rank = rank->rank,
@@ -266,8 +262,7 @@ int trace_find_work(side *s)
     for (uint32_t step = 0; step < data->steps && status == ASSAY_OK; step++) {
         const size_t first = data->works;
         status = add_work(s, step, roles, &key);
-        if (status == ASSAY_OK)
-            status = compare_peers(data->work + first, data->works - first);
+        ASSAY_THEN(status, compare_peers(data->work + first, data->works - first));
     }
     assay_buf_release(&key);
     assay_dict_free(roles);
@@ -311,8 +306,7 @@ static int add_class(side *s, const classed *list, size_t count)
     assay_trace_data *data = s->data;
     const call_row *call = side_call(s, list->o->call);
     int64_t *durations = assay_alloc((count + 1) * sizeof *durations);
-    if (!durations)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(durations);
     assay_trace_class *class = &data->kind[data->classes++];
     *class = (assay_trace_class){.group = list->o->group,
                                  .operation = text_of(s, call->operation),
@@ -344,8 +338,7 @@ static int compare_medians(const void *a, const void *b)
 static int compare_with_others(assay_trace_class *list, size_t count)
 {
     assay_trace_class **sorted = assay_alloc((count + 1) * sizeof(assay_trace_class *));
-    if (!sorted)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sorted);
     for (size_t i = 0; i < count; i++)
         sorted[i] = &list[i];
     qsort(sorted, count, sizeof *sorted, compare_medians);
@@ -377,8 +370,7 @@ static int add_kind(side *s, const classed *list, size_t from, size_t to)
             end++;
         status = add_class(s, list + i, end - i);
     }
-    if (status == ASSAY_OK)
-        status = compare_with_others(s->data->kind + first, s->data->classes - first);
+    ASSAY_THEN(status, compare_with_others(s->data->kind + first, s->data->classes - first));
     for (size_t i = from, c = first; i < to && status == ASSAY_OK; c++) {
         const size_t count = (size_t)s->data->kind[c].operations;
         set_goals(s, list + i, count, &s->data->kind[c]);

@@ -98,8 +98,7 @@ static int add_lane(replay *r, const assay_trace_work *work, const step_row *row
 {
     const side *s = r->s;
     lane *l = ASSAY_VEC_ADD(&r->lane);
-    if (!l)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(l);
     *l = (lane){.rank = (uint32_t)(rank - s->rank.list), .first = r->point.count, .begin = (double)work->from};
     if (work->input > work->input_median)
         l->late_input = (double)(work->input - work->input_median);
@@ -262,9 +261,7 @@ static int build_step(replay *r, size_t from, size_t to)
     r->point.count = r->lane.count = 0;
     for (size_t i = from; i < to; i++) {
         const side_rank *rank = side_find_rank(r->s, work[i].rank);
-        const int status = add_lane(r, &work[i], trace_window_of(r->s, rank, work[i].step), rank);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(add_lane(r, &work[i], trace_window_of(r->s, rank, work[i].step), rank));
     }
     return ASSAY_OK;
 }
@@ -332,8 +329,7 @@ static int choose_alone(const side *s, totals *t)
     enum { MOST = 64 };
     double *sorted = assay_alloc((s->rank.count + 1) * sizeof *sorted);
     size_t chosen = 0;
-    if (!sorted)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(sorted);
     memcpy(sorted, t->most, s->rank.count * sizeof *sorted);
     qsort(sorted, s->rank.count, sizeof *sorted, compare_descending);
     const double least = s->rank.count > MOST ? sorted[MOST - 1] : -INFINITY;
@@ -405,8 +401,7 @@ int trace_what_if(side *s)
         r.first_part[s->member.list[i].kernel] = true;
     if (status == ASSAY_OK && s->data->matched > 0)
         status = replay_steps(&r, &t, add_step);
-    if (status == ASSAY_OK)
-        status = choose_alone(s, &t);
+    ASSAY_THEN(status, choose_alone(s, &t));
     if (status == ASSAY_OK && s->data->matched > 0)
         status = replay_steps(&r, &t, add_ranks);
     if (status == ASSAY_OK && t.simulated > 0 && t.ideal > 0) {

@@ -86,8 +86,7 @@ void assay_event_files_release(assay_event_files *files)
 int assay_event_lister_add(assay_event_lister *l, const assay_event_file *file)
 {
     assay_event_files *files = l->files;
-    if (!assay_vec_reserve(&files->list, &files->room, files->count + 1, sizeof *files->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&files->list, &files->room, files->count + 1, sizeof *files->list));
     assay_event_file *to = &files->list[files->count];
     *to = *file;
     to->format = l->format;

@@ -9,8 +9,7 @@
 
 int assay_manifest_add(assay_manifest *claims, const assay_claim *claim)
 {
-    if (!assay_vec_reserve(&claims->list, &claims->room, claims->count + 1, sizeof *claims->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&claims->list, &claims->room, claims->count + 1, sizeof *claims->list));
     claims->list[claims->count++] = *claim;
     return ASSAY_OK;
 }

@@ -151,8 +151,7 @@ static int hunt_tail(const source *s, uint64_t from, walk *w, assay_loading *fou
         return ASSAY_OK;
     int status = bytes ? read_source((void *)s, begin, bytes, size, err)
                        : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
-    if (status == ASSAY_OK)
-        status = hunt(bytes, 0, size, begin, w, found);
+    ASSAY_THEN(status, hunt(bytes, 0, size, begin, w, found));
     free(bytes);
     return status;
 }
@@ -166,8 +165,7 @@ static int look_at_pickle(const source *s, content kind, walk *w, assay_error *e
     assay_loading *found = assay_alloc_zeroed(1, sizeof *found);
     int status = bytes && found ? read_source((void *)s, 0, bytes, (size_t)size, err)
                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
-    if (status == ASSAY_OK)
-        status = assay_loading_scan(bytes, (size_t)size, w->visitor->most, found);
+    ASSAY_THEN(status, assay_loading_scan(bytes, (size_t)size, w->visitor->most, found));
     if (status == ASSAY_OK && found->broken &&
         found->grade < ASSAY_LOADING_CODE) /* joblib writes elements among opcodes */
         status = hunt(bytes, (size_t)found->end, (size_t)size, 0, w, found);
@@ -431,14 +429,13 @@ static int look_at_bytes(const source *s, walk *w, assay_error *err)
     assay_loading *found = assay_alloc_zeroed(1, sizeof *found);
     int status = bytes && found ? read_source((void *)s, 0, bytes, (size_t)size, err)
                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", s->path);
-    if (status == ASSAY_OK)
-        status = hunt(bytes, 0, (size_t)size, 0, w, found);
+    ASSAY_THEN(status, hunt(bytes, 0, (size_t)size, 0, w, found));
     if (status == ASSAY_OK && found->grade < ASSAY_LOADING_CODE)
         status = hunt_tail(s, size, w, found, err);
-    if (status == ASSAY_OK)
-        status = found->grade == ASSAY_LOADING_CODE
-                     ? w->visitor->loading(w->visitor->context, w->where, found)
-                     : leave(w, "a zip file that is not read, and of what is packed in it nothing was looked at", true);
+    ASSAY_THEN(status,
+               found->grade == ASSAY_LOADING_CODE
+                   ? w->visitor->loading(w->visitor->context, w->where, found)
+                   : leave(w, "a zip file that is not read, and of what is packed in it nothing was looked at", true));
     free(bytes);
     free(found);
     return status;
@@ -460,8 +457,7 @@ static int look_at_zip(const source *s, walk *w, assay_error *err)
                                                                              .crc = e->crc,
                                                                              .method = e->method,
                                                                              .name = name});
-        if (status == ASSAY_OK)
-            status = look_at_entry(s, e, name, w, err);
+        ASSAY_THEN(status, look_at_entry(s, e, name, w, err));
     }
     assay_zip_release(&zip);
     return status;

@@ -76,8 +76,7 @@ static int add_range(looking *l, const char *path, uint64_t offset, uint64_t len
     if (file < known && offset == 0 && length == UINT64_MAX)
         return ASSAY_OK;
     range *r = ASSAY_VEC_ADD(&l->ranges);
-    if (!r)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(r);
     *r = (range){file, l->step, offset, length};
     return ASSAY_OK;
 }
@@ -152,8 +151,7 @@ static int add_units(looking *l)
         l->step = unit->step;
         if (format->archives)
             status = format->archives(l->trial->store, catalog, unit, add_archive, l);
-        if (status == ASSAY_OK)
-            status = assay_unit_places(l->trial->store, catalog, unit, add_place, l);
+        ASSAY_THEN(status, assay_unit_places(l->trial->store, catalog, unit, add_place, l));
     }
     return status;
 }
@@ -262,15 +260,13 @@ static int add_sum(void *context, const assay_entry_sum *sum)
     assay_buf key;
     assay_buf_init(&key, SIZE_MAX);
     int status = put_key(&key, path, sum->offset, sum->stored);
-    if (status == ASSAY_OK)
-        status = assay_verify_origin(l->trial->store, path, l->at->step, sum->name, l->remarks);
+    ASSAY_THEN(status, assay_verify_origin(l->trial->store, path, l->at->step, sum->name, l->remarks));
     const bool read = status == ASSAY_OK && assay_dict_find(l->summed, (const char *)key.data, key.size) != ASSAY_NO_ID;
     assay_buf_release(&key);
     if (status != ASSAY_OK || read)
         return status;
     task *t = ASSAY_VEC_ADD(&l->tasks);
-    if (!t)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(t);
     *t = (task){l->at->file, l->at->step, sum->offset, sum->stored, sum->size, sum->crc, sum->method, NULL};
     t->name = assay_copy_text(sum->name);
     return t->name ? ASSAY_OK : ASSAY_ENOMEM;
@@ -287,9 +283,8 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
     assay_verify_put_loading(path, where, found, &text);
     const bool code = found->grade == ASSAY_LOADING_CODE || l->options->strict;
     int status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = assay_verify_remark_add(l->remarks, code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_NOTE, l->at->step, path,
-                                         (const char *)text.data);
+    ASSAY_THEN(status, assay_verify_remark_add(l->remarks, code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_NOTE, l->at->step,
+                                               path, (const char *)text.data));
     assay_buf_release(&text);
     return status;
 }
@@ -508,27 +503,18 @@ static int list(looking *l, assay_error *err)
     l->divided = assay_dict_new();
     l->places = assay_dict_new();
     int status = l->files && l->summed && l->divided && l->places ? note_summed(l) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = add_units(l);
-    if (status == ASSAY_OK)
-        status = add_parts(l);
-    if (status == ASSAY_OK)
-        status = add_beside(l);
-    if (status == ASSAY_OK)
-        status = walk_ranges(l, err);
-    if (status == ASSAY_OK)
-        status = assay_verify_kept(l->trial, l->options, l->remarks);
-    if (status == ASSAY_OK)
-        status = assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems);
-    if (status == ASSAY_OK)
-        status = assay_verify_lacking(l->trial, l->options, l->problems, l->remarks);
+    ASSAY_THEN(status, add_units(l));
+    ASSAY_THEN(status, add_parts(l));
+    ASSAY_THEN(status, add_beside(l));
+    ASSAY_THEN(status, walk_ranges(l, err));
+    ASSAY_THEN(status, assay_verify_kept(l->trial, l->options, l->remarks));
+    ASSAY_THEN(status, assay_verify_gap(l->trial, l->options->from, l->options->to, l->problems));
+    ASSAY_THEN(status, assay_verify_lacking(l->trial, l->options, l->problems, l->remarks));
     if (status == ASSAY_OK) /* listings that failed */
         assay_problems_take_notes(l->problems, l->trial->store, -1,
                                   "what lies there may have been left out of what was looked at");
-    if (status == ASSAY_OK)
-        status = assay_verify_zeros(l->trial, l->options, l->remarks, err);
-    if (status == ASSAY_OK)
-        status = assay_verify_stale(l->trial, l->options, l->remarks, err);
+    ASSAY_THEN(status, assay_verify_zeros(l->trial, l->options, l->remarks, err));
+    ASSAY_THEN(status, assay_verify_stale(l->trial, l->options, l->remarks, err));
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while files are listed") : status;
 }
 
@@ -633,8 +619,7 @@ static int compute(assay_comm *comm, const char *trial, assay_cursor *in, assay_
             r.path = open;
             found = assay_store_open_file(store, path, &r.file, &what);
         }
-        if (found == ASSAY_OK)
-            found = sum_of(&r, &t, block, &sum, &what);
+        ASSAY_THEN(found, sum_of(&r, &t, block, &sum, &what));
         if (found == ASSAY_ENOMEM)
             status = assay_fail(err, found, "%s: out of memory", path);
         if (found == ASSAY_OK && sum == t.crc)
@@ -772,18 +757,14 @@ int assay_verify_beyond(assay_comm *comm, const char *trial, const assay_trial_f
         status = assay_buf_status(&tasks);
     }
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &tasks);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &tasks));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(tasks.data, tasks.size);
         status = assay_comm_agree(comm, compute(comm, trial, &in, &mine, err), err);
     }
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &mine, &all, starts);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, files ? name_failures(&l, &all) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_verify_forms(comm, trial, files, options, problems, remarks, err);
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
+    ASSAY_THEN(status, assay_comm_agree(comm, files ? name_failures(&l, &all) : ASSAY_OK, err));
+    ASSAY_THEN(status, assay_verify_forms(comm, trial, files, options, problems, remarks, err));
     for (size_t i = 0; i < l.tasks.count; i++)
         free(l.tasks.list[i].name);
     free(l.tasks.list);

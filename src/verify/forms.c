@@ -167,8 +167,7 @@ static int add_remark(assay_verify_remarks *remarks, int64_t step, const char *f
     assay_put_format(&said, "%s: %s", file, text);
     assay_put_u8(&said, '\0');
     int status = assay_buf_status(&said);
-    if (status == ASSAY_OK)
-        status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, step, file, (const char *)said.data);
+    ASSAY_THEN(status, assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, step, file, (const char *)said.data));
     assay_buf_release(&said);
     return status;
 }
@@ -178,8 +177,7 @@ static int compare_one(assay_comm *comm, const assay_verify_forms_pair *pair, in
 {
     char *text = NULL;
     int status = assay_verify_compare_forms(comm, pair, &text, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, text ? add_remark(remarks, step, pair->other, text) : ASSAY_OK, err);
+    ASSAY_THEN(status, assay_comm_agree(comm, text ? add_remark(remarks, step, pair->other, text) : ASSAY_OK, err));
     free(text);
     return status;
 }
@@ -191,8 +189,7 @@ int assay_verify_forms(assay_comm *comm, const char *trial, const assay_trial_fi
     assay_buf aside;
     assay_buf_init(&aside, SIZE_MAX);
     int status = assay_comm_agree(comm, files ? list_aside(files, options, problems, remarks, &aside) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &aside);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &aside));
     assay_cursor in = assay_cursor_over(aside.data, aside.size);
     while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
         const int64_t step = assay_get_i64(&in);

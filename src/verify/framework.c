@@ -92,8 +92,7 @@ static int put_missing_ranks(const assay_trial_files *trial, const char *place, 
         if (strncmp(there->name[i], "mp_rank_", 8) != 0)
             continue;
         char *path = assay_path_join(place, there->name[i]);
-        if (!path)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(path);
         ranks = true;
         if (assay_store_list(trial->store, path, &inside, NULL) == ASSAY_OK)
             put_missing(&inside, MEGATRON_RANK, there->name[i], out);

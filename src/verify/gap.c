@@ -51,8 +51,7 @@ static int name_lost(const assay_catalog *catalog, int64_t from, int64_t to, ass
     int64_t step = -1;
     uint32_t only = UINT32_MAX;
     bool several = false;
-    if (!last)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(last);
     for (uint32_t w = 0; w < catalog->workers; w++)
         last[w] = -1;
     for (size_t i = 0; i < catalog->unit_count; i++) {

@@ -43,8 +43,7 @@ int assay_verify_remark_add(assay_verify_remarks *r, assay_verify_state state, i
                             const char *text)
 {
     assay_verify_remark *remark = ASSAY_VEC_ADD(r);
-    if (!remark)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(remark);
     *remark = (assay_verify_remark){state, step, assay_copy_text(file), assay_copy_text(text)};
     return remark->file && remark->text ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -102,8 +101,7 @@ int assay_verify_list_places(const assay_trial_files *trial, assay_verify_places
         if (!has_place(catalog, unit) || (out->count > 0 && out->list[out->count - 1].step == unit->step))
             continue;
         assay_verify_place *place = ASSAY_VEC_ADD(out);
-        if (!place)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(place);
         *place = (assay_verify_place){.step = unit->step, .recorded = !assay_format_of(unit->format)->checkpoints};
         status = assay_unit_places(trial->store, catalog, unit, assay_verify_take_place, &place->path);
         if (status == ASSAY_OK && !place->path)
@@ -131,8 +129,7 @@ static int add_step(judging *g, int64_t step, const char *name)
 {
     assay_verification *j = g->j;
     assay_verify_step *added = assay_vec_add(&j->step, &j->steps, &j->step_room, sizeof *j->step);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     added->step = step;
     added->name = assay_copy_text(name);
     return added->name ? ASSAY_OK : ASSAY_ENOMEM;
@@ -156,8 +153,7 @@ static int add_unit_step(judging *g, const assay_unit *unit)
     const bool root = !name || strcmp(name, ".") == 0;
     g->j->series = g->j->series || !root;
     g->j->records = (g->j->steps == 0 || g->j->records) && !has_place(&g->files->catalog, unit);
-    if (status == ASSAY_OK)
-        status = add_step(g, unit->step, root ? own_name(g->j->path, room, sizeof room) : name);
+    ASSAY_THEN(status, add_step(g, unit->step, root ? own_name(g->j->path, room, sizeof room) : name));
     free(name);
     return status;
 }
@@ -284,8 +280,7 @@ static assay_verify_file *line_of_step(judging *g, int64_t step)
 /* Adds to a line that something speaks for a state, and to its step. */
 static int say(judging *g, assay_verify_file *line, assay_verify_state state, const char *text)
 {
-    if (!line)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(line);
     if (state > line->state) { /* the worst speaks for the file */
         free(line->first);
         line->first = NULL;
@@ -328,8 +323,7 @@ static int add_files(judging *g)
 {
     const assay_shard *shard = &g->files->shard;
     g->of = assay_alloc_zeroed(shard->entry_count + 1, sizeof *g->of);
-    if (!g->of)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(g->of);
     for (size_t p = 0; p < shard->count; p++) {
         const assay_part *part = &shard->parts[p];
         if (!is_asked(g, part->step))
@@ -390,8 +384,7 @@ static int add_problems(judging *g, const assay_problems *problems, const assay_
         assay_buf_init(&text, 1 << 16);
         put_problem(g, p, known != NULL, &text);
         int status = assay_buf_status(&text);
-        if (status == ASSAY_OK)
-            status = say(g, line_of(g, *p->file ? p->file : ".", step_of(g, p)), state, (const char *)text.data);
+        ASSAY_THEN(status, say(g, line_of(g, *p->file ? p->file : ".", step_of(g, p)), state, (const char *)text.data));
         assay_buf_release(&text);
         if (status != ASSAY_OK)
             return ASSAY_ENOMEM;
@@ -480,8 +473,7 @@ static int add_rule(judging *g, const assay_rule_outcome *rule)
         assay_buf_init(&text, 1 << 16);
         assay_verify_put_meaning(g->outcome, rule, f, tensor, &text);
         status = assay_buf_status(&text);
-        if (status == ASSAY_OK)
-            status = say(g, line, lost ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_SUSPECT, (const char *)text.data);
+        ASSAY_THEN(status, say(g, line, lost ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_SUSPECT, (const char *)text.data));
         if (status == ASSAY_OK && bad)
             status = count_bad(g, f, tensor);
         assay_buf_release(&text);
@@ -491,8 +483,7 @@ static int add_rule(judging *g, const assay_rule_outcome *rule)
                                        : NULL;
     if (end)
         g->facts[end - g->j->step].more = true;
-    if (status == ASSAY_OK)
-        status = add_unkept_findings(g, rule, lost ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_SUSPECT);
+    ASSAY_THEN(status, add_unkept_findings(g, rule, lost ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_SUSPECT));
     if (lost)
         g->j->losses += findings->total;
     else
@@ -518,8 +509,8 @@ static int add_needs(judging *g)
             assay_put_u8(&text, '\0');
             g->j->losses++;
             status = assay_buf_status(&text);
-            if (status == ASSAY_OK)
-                status = say(g, line_of_step(g, g->j->step[i].step), ASSAY_VERIFY_INCOMPLETE, (const char *)text.data);
+            ASSAY_THEN(status,
+                       say(g, line_of_step(g, g->j->step[i].step), ASSAY_VERIFY_INCOMPLETE, (const char *)text.data));
         }
         assay_buf_release(&missing);
         assay_buf_release(&text);
@@ -660,8 +651,7 @@ static int settle(judging *g)
         int status = assay_buf_status(&words);
         step->why = status == ASSAY_OK ? assay_copy_text((const char *)words.data) : NULL;
         assay_buf_release(&words);
-        if (!step->why)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(step->why);
     }
     return ASSAY_OK;
 }
@@ -673,26 +663,19 @@ int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const as
     out->path = assay_copy_text(trial->trial->path);
     out->last_sound = -1;
     int status = g.names && out->path ? add_steps(&g) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = add_files(&g);
+    ASSAY_THEN(status, add_files(&g));
     const size_t with_tensors = out->files; /* then lines of whatever problems are about */
-    if (status == ASSAY_OK)
-        status = add_problems(&g, &trial->problems, NULL);
-    if (status == ASSAY_OK)
-        status = add_problems(&g, &files->problems, &trial->problems);
-    if (status == ASSAY_OK)
-        status = add_unsized(&g, with_tensors);
+    ASSAY_THEN(status, add_problems(&g, &trial->problems, NULL));
+    ASSAY_THEN(status, add_problems(&g, &files->problems, &trial->problems));
+    ASSAY_THEN(status, add_unsized(&g, with_tensors));
     find_seals(&g);
-    if (status == ASSAY_OK)
-        status = add_unread(&g);
+    ASSAY_THEN(status, add_unread(&g));
     if (status == ASSAY_OK && options->of != ASSAY_FRAMEWORK_NONE)
         status = add_needs(&g);
-    if (status == ASSAY_OK)
-        status = add_remarks(&g, remarks);
+    ASSAY_THEN(status, add_remarks(&g, remarks));
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++)
         status = add_rule(&g, &trial->rules[i]);
-    if (status == ASSAY_OK)
-        status = add_unkept_losses(&g, &trial->problems);
+    ASSAY_THEN(status, add_unkept_losses(&g, &trial->problems));
     ASSAY_THEN(status, doubt_empty(&g));
     ASSAY_THEN(status, settle(&g));
     for (size_t i = 0; g.facts && i < out->steps; i++) {

@@ -79,8 +79,8 @@ static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit,
         snprintf(text, sizeof text, "%.400s is %.*s: whoever resumes trains with it", path,
                  quoted ? (int)strcspn(value + 1, "\"") : 60, value + quoted);
         status = assay_unit_places(trial->store, &trial->catalog, unit, assay_verify_take_place, &place);
-        if (status == ASSAY_OK)
-            status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, unit->step, place ? place : ".", text);
+        ASSAY_THEN(status,
+                   assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, unit->step, place ? place : ".", text));
         break;
     }
     free(place);

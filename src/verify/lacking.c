@@ -224,9 +224,8 @@ static int list_names(const looker *l, checkpoint *p)
     p->numbers = assay_dict_new();
     char *directory = assay_copy_bytes_as_text(p->path, p->size);
     int status = p->names && p->sets && p->numbers && directory ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = p->file ? list_beside(l->trial->store, p, &listed)
-                         : list_below(l->trial->store, directory, p->size + 1, 0, p->names, &listed);
+    ASSAY_THEN(status, p->file ? list_beside(l->trial->store, p, &listed)
+                               : list_below(l->trial->store, directory, p->size + 1, 0, p->names, &listed));
     p->unknown = !listed;
     for (uint32_t n = 0; status == ASSAY_OK && n < assay_dict_count(p->names); n++) {
         size_t digits;
@@ -256,8 +255,7 @@ static int add_checkpoints(looker *l)
         if (place->step < 0 || strcmp(place->path, ".") == 0)
             continue;
         checkpoint *p = ASSAY_VEC_ADD(&l->all);
-        if (!p)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(p);
         const size_t size = own_size(place->path, place->step);
         *p = (checkpoint){.step = place->step, .path = place->path, .size = size, .recorded = place->recorded};
         p->file = !place->path[size] && assay_store_exists(l->trial->store, place->path, NULL) == 1;
@@ -365,8 +363,7 @@ static int look_at(looker *l, size_t i)
     size_t count = 0, looked = 0;
     lack lost = {.count = 0}, other = {.count = 0};
     int status = list_names(l, p);
-    if (status == ASSAY_OK)
-        status = find_around(l, i, around, &count);
+    ASSAY_THEN(status, find_around(l, i, around, &count));
     if (status != ASSAY_OK || count == 0 || p->unknown)
         return status;
     const bool may_be_lost = i > 0 && !p->recorded && !has_its_own(p, around[0]);
@@ -450,9 +447,7 @@ static int look_for_pointer(const looker *l)
             last->step < l->options->from || last->step >= l->options->to)
             continue;
         if (assay_store_exists(l->trial->store, kinds[i].file, NULL) != 0) {
-            const int status = look_at_pointer(l, last, kinds[i].file, kinds[i].who, kinds[i].of);
-            if (status != ASSAY_OK)
-                return status;
+            ASSAY_TRY(look_at_pointer(l, last, kinds[i].file, kinds[i].who, kinds[i].of));
             continue;
         }
         snprintf(
@@ -542,12 +537,9 @@ int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_opti
     for (size_t i = 0; i < l.all.count && l.all.count > 1 && status == ASSAY_OK; i++)
         if (l.all.list[i].step >= options->from && l.all.list[i].step < options->to)
             status = look_at(&l, i);
-    if (status == ASSAY_OK)
-        status = look_for_holes(&l);
-    if (status == ASSAY_OK)
-        status = look_for_pointer(&l);
-    if (status == ASSAY_OK)
-        status = look_for_best(&l);
+    ASSAY_THEN(status, look_for_holes(&l));
+    ASSAY_THEN(status, look_for_pointer(&l));
+    ASSAY_THEN(status, look_for_best(&l));
     for (size_t i = 0; i < l.all.count; i++) {
         assay_dict_free(l.all.list[i].names);
         assay_dict_free(l.all.list[i].sets);

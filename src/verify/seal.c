@@ -117,8 +117,7 @@ static int add_unit(void *context, const char *path)
     u->file = s->lone || (!root && assay_store_exists(s->trial->store, path, NULL) == 1);
     u->first = s->files.count;
     int status = u->place ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = u->file ? add_file(s, u->place) : add_directory(s, u->place, 0);
+    ASSAY_THEN(status, u->file ? add_file(s, u->place) : add_directory(s, u->place, 0));
     u->end = s->files.count;
     return status;
 }
@@ -133,8 +132,7 @@ static int list_units(seals *s, int64_t from, int64_t to)
             (s->units.count > 0 && s->units.list[s->units.count - 1].step == unit->step))
             continue;
         sealing *u = ASSAY_VEC_ADD(&s->units);
-        if (!u)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(u);
         u->step = unit->step;
         status = assay_unit_places(s->trial->store, catalog, unit, add_unit, s);
     }
@@ -169,13 +167,11 @@ static int add_ranges(seals *s, const sealing *u)
             assay_seal_range *r = f ? ASSAY_VEC_ADD(f) : NULL;
             if (!f)
                 continue;
-            if (!r)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(r);
             r->offset = entry->offset;
             r->bytes = entry->length;
             r->name = assay_copy_text(assay_dict_name(s->trial->tensors, entry->tensor, NULL));
-            if (!r->name)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(r->name);
         }
     }
     for (size_t i = u->first; i < u->end; i++) {
@@ -250,16 +246,13 @@ static int write_seal(const seals *s, const sealing *u, assay_output *output, as
     put_json(s, u, &text);
     put_name(u, ".json", name);
     int status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = assay_output_write(output, name, text.data, text.size, err);
+    ASSAY_THEN(status, assay_output_write(output, name, text.data, text.size, err));
     assay_buf_clear(&text);
     for (size_t i = u->first; i < u->end; i++)
         assay_put_format(&text, "%s  %s\n", s->files.list[i].sha256, own_path(u, s->files.list[i].path));
     put_name(u, ".sha256", name);
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = assay_output_write(output, name, text.data, text.size, err);
+    ASSAY_THEN(status, assay_buf_status(&text));
+    ASSAY_THEN(status, assay_output_write(output, name, text.data, text.size, err));
     assay_buf_release(&text);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory", name) : status;
 }
@@ -399,16 +392,12 @@ int assay_seal_make(assay_comm *comm, const char *trial, const assay_seal_option
     int status = find_root(&s, trial);
     if (status == ASSAY_OK && first) {
         status = assay_trial_open(trial, &files, err);
-        if (status == ASSAY_OK)
-            status = choose(&s, options, out, err);
+        ASSAY_THEN(status, choose(&s, options, out, err));
     }
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_seal_digest(comm, s.root, &s.files, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, first ? write_all(&s, out, err) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = share(comm, out);
+    ASSAY_THEN(status, assay_seal_digest(comm, s.root, &s.files, err));
+    ASSAY_THEN(status, assay_comm_agree(comm, first ? write_all(&s, out, err) : ASSAY_OK, err));
+    ASSAY_THEN(status, share(comm, out));
     release(&s);
     if (first)
         assay_trial_release(&files);
@@ -491,8 +480,7 @@ static int read_seal(const seals *s, sealing *u, assay_store *root, assay_seal_f
     }
     assay_buf_init(&text, SEAL_MOST);
     int status = assay_store_read(root, name, SEAL_MOST, &text, &err);
-    if (status == ASSAY_OK)
-        status = assay_json_parse(name, text.data, text.size, &json, &err);
+    ASSAY_THEN(status, assay_json_parse(name, text.data, text.size, &json, &err));
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(json, "files"), *file = NULL;
     const char *schema = NULL;
     int64_t step = 0; /* a checkpoint may be called otherwise since */
@@ -577,8 +565,7 @@ static int read_all(seals *s, int64_t from, int64_t to, assay_seal_files *said, 
     assay_seal_files_release(&s->files);
     for (size_t i = 0; i < s->units.count && status == ASSAY_OK; i++)
         status = read_seal(s, &s->units.list[i], root, said, problems);
-    if (status == ASSAY_OK)
-        status = copy_files(said, &s->files);
+    ASSAY_THEN(status, copy_files(said, &s->files));
     if (root)
         assay_problems_take_notes(problems, root, -1, "a seal that lies there was not looked at");
     if (s->lone)
@@ -595,8 +582,7 @@ int assay_seal_check(assay_comm *comm, const char *trial, const assay_trial_file
     if (status == ASSAY_OK && files)
         status = read_all(&s, from, to, &said, problems, err);
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_seal_digest(comm, s.root, &s.files, err);
+    ASSAY_THEN(status, assay_seal_digest(comm, s.root, &s.files, err));
     for (size_t i = 0; i < s.units.count && status == ASSAY_OK; i++)
         for (size_t f = s.units.list[i].first; f < s.units.list[i].end; f++)
             compare(&s.files.list[f], &said.list[f], s.units.list[i].step, problems);

@@ -327,16 +327,13 @@ int assay_seal_digest(assay_comm *comm, const char *root, assay_seal_files *file
         status = assay_buf_status(&tasks);
     }
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &tasks);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &tasks));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(tasks.data, tasks.size);
         status = assay_comm_agree(comm, digest_share(comm, root, &in, &mine, err), err);
     }
-    if (status == ASSAY_OK)
-        status = assay_comm_gather(comm, 0, &mine, &all, starts);
-    if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, first ? take(files, &all) : ASSAY_OK, err);
+    ASSAY_THEN(status, assay_comm_gather(comm, 0, &mine, &all, starts));
+    ASSAY_THEN(status, assay_comm_agree(comm, first ? take(files, &all) : ASSAY_OK, err));
     assay_buf_release(&tasks);
     assay_buf_release(&mine);
     assay_buf_release(&all);

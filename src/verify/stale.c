@@ -73,8 +73,7 @@ static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
         return ASSAY_OK;
     }
     kept_file *f = ASSAY_VEC_ADD(&w->files);
-    if (!f)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(f);
     f->name = assay_dict_add(w->names, path + length, strlen(path + length));
     f->unit = unit;
     f->path = assay_copy_text(path);
@@ -104,8 +103,7 @@ static int add_part(watching *w, const assay_part *part)
     if (unit < w->places.count && w->places.list[unit].step != part->step)
         unit = w->places.count;
     assay_dict *state = assay_dict_new(); /* files with random numbers and schedules, which may stand still */
-    if (!state)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(state);
     for (size_t e = part->first; e < part->first + part->count && status == ASSAY_OK; e++) {
         char room[ASSAY_PATH_ROOM];
         const assay_entry *entry = &w->trial->shard.entries[e];
@@ -459,10 +457,8 @@ int assay_verify_stale(const assay_trial_files *trial, const assay_verify_option
         qsort(w.files.list, w.files.count, sizeof *w.files.list, compare_files);
         sample(&w);
         status = look(&w, options, remarks);
-        if (status == ASSAY_OK)
-            status = look_within(&w, options, remarks);
-        if (status == ASSAY_OK)
-            status = look_at_copies(&w, options, remarks);
+        ASSAY_THEN(status, look_within(&w, options, remarks));
+        ASSAY_THEN(status, look_at_copies(&w, options, remarks));
     }
     for (size_t i = 0; i < w.files.count; i++)
         free(w.files.list[i].path);

@@ -87,8 +87,7 @@ static int take_loading(void *context, const char *where, const assay_loading *f
     const bool code = found->grade == ASSAY_LOADING_CODE || u->options->strict;
     int status = assay_buf_status(&text);
     u->known = u->known || code;
-    if (status == ASSAY_OK)
-        status = say(u, code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_UNREAD, (const char *)text.data);
+    ASSAY_THEN(status, say(u, code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_UNREAD, (const char *)text.data));
     assay_buf_release(&text);
     return status;
 }
@@ -117,8 +116,7 @@ static int look_at_file(unread *u, const char *path)
     if (!u->line || !(u->line->path = assay_copy_text(path)))
         return ASSAY_ENOMEM;
     int status = assay_store_open_file(u->store, path, &file, u->err);
-    if (status == ASSAY_OK)
-        status = assay_store_read_at(file, 0, head, HEAD, &got, u->err);
+    ASSAY_THEN(status, assay_store_read_at(file, 0, head, HEAD, &got, u->err));
     if (status != ASSAY_OK)
         return status;
     u->line->bytes = assay_store_file_size(file);
@@ -168,8 +166,7 @@ static int conclude(unread *u, const char *place)
     assay_verification *j = u->out;
     assay_verify_step *step = assay_vec_add(&j->step, &j->steps, &j->step_room, sizeof *j->step);
     const assay_verify_file *worst = NULL;
-    if (!step)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(step);
     for (size_t i = 0; i < j->files; i++)
         worst = !worst || j->file[i].state > worst->state ? &j->file[i] : worst;
     *step = (assay_verify_step){.state = worst->state,
@@ -197,10 +194,8 @@ int assay_verify_unread(const char *place, const assay_verify_options *options, 
             status = ASSAY_ENOTFOUND;
         free(directory);
     }
-    if (status == ASSAY_OK)
-        status = file ? look_at_file(&u, name) : look_at_directory(&u, "", 0);
-    if (status == ASSAY_OK)
-        status = u.known ? conclude(&u, place) : ASSAY_ENOTFOUND;
+    ASSAY_THEN(status, file ? look_at_file(&u, name) : look_at_directory(&u, "", 0));
+    ASSAY_THEN(status, u.known ? conclude(&u, place) : ASSAY_ENOTFOUND);
     assay_store_close(u.store);
     if (status != ASSAY_OK) {
         assay_verification_release(out);
@@ -216,8 +211,7 @@ static int add_beside(const assay_verify_file *found, assay_verification *out)
     if (!found->first)
         return ASSAY_OK;
     assay_verify_file *line = assay_vec_add(&out->file, &out->files, &out->file_room, sizeof *out->file);
-    if (!line)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(line);
     *line = (assay_verify_file){.step = -1,
                                 .state = code ? ASSAY_VERIFY_CODE : ASSAY_VERIFY_NOTE,
                                 .bytes = found->bytes,
@@ -240,8 +234,7 @@ int assay_verify_beside(const char *place, const assay_buf *models, const assay_
     assay_verification found = {.last_sound = -1};
     unread u = {.options = options, .out = &found, .err = err, .models = models};
     int status = assay_store_open(place, &u.store, err);
-    if (status == ASSAY_OK)
-        status = look_at_directory(&u, "", 0);
+    ASSAY_THEN(status, look_at_directory(&u, "", 0));
     for (size_t i = 0; i < found.files && status == ASSAY_OK; i++)
         status = add_beside(&found.file[i], out);
     assay_store_close(u.store);

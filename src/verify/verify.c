@@ -183,16 +183,14 @@ static int add_models(assay_comm *comm, assay_trial_outcome *trial, const assay_
     assay_buf models;
     assay_buf_init(&models, SIZE_MAX);
     int status = assay_comm_agree(comm, trial ? list_left(trial, files, &models) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &models);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &models));
     for (size_t at = 0; at < models.size && status == ASSAY_OK;) {
         const char *name = (const char *)models.data + at;
         assay_verification one = {.last_sound = -1};
         char *file = assay_path_join(path, name);
         at += strlen(name) + 1;
         status = assay_comm_agree(comm, file ? ASSAY_OK : ASSAY_ENOMEM, err);
-        if (status == ASSAY_OK)
-            status = run_steps(comm, file, options, &one, err);
+        ASSAY_THEN(status, run_steps(comm, file, options, &one, err));
         if (status == ASSAY_ENOTFOUND || status == ASSAY_EFORMAT) /* gone, or named by whoever read it before */
             status = ASSAY_OK;
         else if (status == ASSAY_OK && trial)
@@ -212,18 +210,14 @@ static int add_beyond(assay_comm *comm, assay_trial_outcome *trial, const char *
     uint64_t unread = 0;
     int status = trial ? open_again(trial, &files, &unread, err) : ASSAY_OK;
     status = assay_comm_agree(comm, status, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_sum(comm, &unread, 1);
+    ASSAY_THEN(status, assay_comm_sum(comm, &unread, 1));
     if (status != ASSAY_OK || unread > 0)
         return status;
-    if (status == ASSAY_OK)
-        status = assay_seal_check(comm, path, trial ? &files : NULL, options->from, options->to,
-                                  trial ? &trial->problems : NULL, err);
-    if (status == ASSAY_OK)
-        status = assay_verify_beyond(comm, path, trial ? &files : NULL, options, trial ? &trial->problems : NULL,
-                                     &remarks, err);
-    if (status == ASSAY_OK)
-        status = add_models(comm, trial, &files, path, options, err);
+    ASSAY_THEN(status, assay_seal_check(comm, path, trial ? &files : NULL, options->from, options->to,
+                                        trial ? &trial->problems : NULL, err));
+    ASSAY_THEN(status, assay_verify_beyond(comm, path, trial ? &files : NULL, options, trial ? &trial->problems : NULL,
+                                           &remarks, err));
+    ASSAY_THEN(status, add_models(comm, trial, &files, path, options, err));
     if (trial && files.store)
         assay_problems_take_notes(&trial->problems, files.store, -1,
                                   "what lies there may be missing from this analysis");
@@ -261,8 +255,7 @@ int assay_verify_outcome(assay_comm *comm, assay_outcome *outcome, const assay_e
                 assay_put_bytes(&judged, path, strlen(path) + 1);
             }
     status = assay_comm_agree(comm, assay_buf_status(&judged), err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &judged);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &judged));
     assay_cursor in = assay_cursor_over(judged.data, judged.size);
     while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
         const uint64_t number = assay_get_u64(&in), length = assay_get_u64(&in);
@@ -365,14 +358,11 @@ static int run_last(assay_comm *comm, const char *trial, const assay_verify_opti
     assay_buf_init(&steps, SIZE_MAX);
     int status =
         assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_steps(trial, options, &steps, err) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &steps);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &steps));
     size_t left = steps.size / 8;
     one.from = left > 0 ? step_at(&steps, left - 1) : options->from;
-    if (status == ASSAY_OK)
-        status = run_steps(comm, trial, &one, out, err);
-    if (status == ASSAY_OK)
-        status = is_found(comm, out, &found);
+    ASSAY_THEN(status, run_steps(comm, trial, &one, out, err));
+    ASSAY_THEN(status, is_found(comm, out, &found));
     while (status == ASSAY_OK && !found && left > 1) {
         assay_verification earlier = {.last_sound = -1};
         left--;
@@ -380,11 +370,9 @@ static int run_last(assay_comm *comm, const char *trial, const assay_verify_opti
         one.to = one.from + 1;
         status = run_steps(comm, trial, &one, &earlier, err);
         const int joined = status == ASSAY_OK && assay_comm_rank(comm) == 0 ? join(&earlier, out) : ASSAY_OK;
-        if (status == ASSAY_OK)
-            status = assay_comm_agree(comm, joined, err);
+        ASSAY_THEN(status, assay_comm_agree(comm, joined, err));
         assay_verification_release(&earlier);
-        if (status == ASSAY_OK)
-            status = is_found(comm, out, &found);
+        ASSAY_THEN(status, is_found(comm, out, &found));
     }
     assay_buf_release(&steps);
     return status;
@@ -425,8 +413,7 @@ static int list_models(const char *trial, assay_buf *out)
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     status = assay_catalog_read(store, NULL, &catalog, &refused);
-    if (status == ASSAY_OK)
-        status = assay_verify_put_models(store, &catalog, out);
+    ASSAY_THEN(status, assay_verify_put_models(store, &catalog, out));
     assay_catalog_release(&catalog);
     assay_store_close(store);
     return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
@@ -458,8 +445,7 @@ static int compare_with_earlier(assay_comm *comm, const assay_buf *models, assay
             continue;
         status = assay_verify_compare_forms(comm, &pair, &text, err);
         const int added = status == ASSAY_OK && text ? add_unlike(one, text) : ASSAY_OK;
-        if (status == ASSAY_OK)
-            status = assay_comm_agree(comm, added, err);
+        ASSAY_THEN(status, assay_comm_agree(comm, added, err));
         free(text);
     }
     return status;
@@ -478,10 +464,8 @@ static int run_models(assay_comm *comm, const char *trial, const assay_buf *mode
         char *path = assay_path_join(trial, name);
         at += strlen(name) + 1;
         status = assay_comm_agree(comm, path ? ASSAY_OK : ASSAY_ENOMEM, err);
-        if (status == ASSAY_OK)
-            status = run_steps(comm, path, options, &one, err);
-        if (status == ASSAY_OK)
-            status = compare_with_earlier(comm, models, pair, &one, err);
+        ASSAY_THEN(status, run_steps(comm, path, options, &one, err));
+        ASSAY_THEN(status, compare_with_earlier(comm, models, pair, &one, err));
         free(path);
         if (status == ASSAY_OK) {
             one.state = one.state > out->state ? one.state : out->state;
@@ -535,8 +519,7 @@ int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_opt
     *out = (assay_verification){.last_sound = -1};
     assay_buf_init(&models, SIZE_MAX);
     int status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? list_models(trial, &models) : ASSAY_OK, err);
-    if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &models);
+    ASSAY_THEN(status, assay_comm_broadcast(comm, &models));
     if (status == ASSAY_OK && models.size > 0)
         status = run_models(comm, trial, &models, options, out, err);
     else if (status == ASSAY_OK)

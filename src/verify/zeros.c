@@ -132,8 +132,7 @@ static int take_records(const assay_trial_files *trial, const file_records *of, 
             return ASSAY_OK;
         }
         extent *e = ASSAY_VEC_ADD(&at->list);
-        if (!e)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(e);
         *e = (extent){entry->offset, entry->length,  facts.element,
                       facts.row,     facts.floating, assay_dict_name(trial->tensors, entry->tensor, NULL)};
     }
@@ -150,8 +149,7 @@ static int look_at_records(const assay_trial_files *trial, const file_records *o
     if (status != ASSAY_OK || at->list.count == 0)
         return status;
     status = assay_store_open_file(trial->store, at->path, &file, err);
-    if (status == ASSAY_OK)
-        status = look_into(at, file, remarks, err);
+    ASSAY_THEN(status, look_into(at, file, remarks, err));
     assay_store_close_file(file);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
@@ -174,8 +172,7 @@ static int take_header(const assay_safetensors *header, uint64_t begin, extents 
         for (uint32_t k = t->dims; k-- > 1 && row < ASSAY_ROW_LEAST * size;)
             over = over || __builtin_mul_overflow(row, (uint64_t)header->dim[t->first_dim + k], &row);
         extent *e = ASSAY_VEC_ADD(&at->list);
-        if (!e)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(e);
         *e = (extent){begin + t->begin,
                       t->end - t->begin,
                       size,
@@ -198,8 +195,7 @@ static int look_at_pieces(const assay_trial_files *trial, extents *at, assay_ver
     uint64_t length = 0, where = 0;
     size_t got = 0;
     int status = assay_store_open_file(trial->store, at->path, &file, err);
-    if (status == ASSAY_OK)
-        status = assay_store_read_at(file, 0, prefix, sizeof prefix, &got, err);
+    ASSAY_THEN(status, assay_store_read_at(file, 0, prefix, sizeof prefix, &got, err));
     for (size_t i = sizeof prefix; i-- > 0 && got == sizeof prefix;)
         length = length << 8 | prefix[i];
     const uint64_t begin = sizeof prefix + length;

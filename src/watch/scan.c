@@ -134,8 +134,7 @@ static int add_place(watched_source *source, const char *path, double now)
         return ASSAY_ENOMEM;
     if (id < count)
         return ASSAY_OK;
-    if (!assay_vec_reserve(&source->places, &source->place_room, id + 1, sizeof *source->places))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&source->places, &source->place_room, id + 1, sizeof *source->places));
     source->places[id] = (watched_place){.since = now};
     (void)look_at(source->store, path, &source->places[id].stamp);
     return ASSAY_OK;

@@ -113,8 +113,7 @@ static int take_clocks(assay_why *why, const assay_trial_outcome *trial)
         why->clock.count = 0;
     for (size_t i = 0; data && data->matched > 0 && i < data->ranks; i++) {
         why_clock *clock = ASSAY_VEC_ADD(&why->clock);
-        if (!clock)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(clock);
         *clock = (why_clock){.rank = data->rank[i].rank, .ahead = (double)data->clock[i] / 1e9};
     }
     return ASSAY_OK;
@@ -247,10 +246,8 @@ static int ask_rules(assay_comm *comm, const char *location, size_t number, cons
                 ASSAY_THEN(taken, take_hang(why, number, trial, err));
             if (place->kind == WHY_TRACES && (why->clock.count == 0 || by_dumps))
                 taken = take_clocks(why, trial);
-            if (taken == ASSAY_OK)
-                taken = take_verdict(why, place, &outcome);
-            if (taken == ASSAY_OK)
-                taken = take_losses(why, place, trial->problems.losses, assay_problems_loss(&trial->problems));
+            ASSAY_THEN(taken, take_verdict(why, place, &outcome));
+            ASSAY_THEN(taken, take_losses(why, place, trial->problems.losses, assay_problems_loss(&trial->problems)));
         }
     }
     assay_outcome_release(&outcome);

@@ -97,8 +97,7 @@ int assay_why_outcome(assay_comm *comm, assay_outcome *outcome, const assay_engi
         int taken = why && first ? take_end(why, &outcome->trials[number]) : ASSAY_OK;
         if (taken != ASSAY_OK)
             assay_fail(err, taken, "%s: out of memory for the outputs of its job", path);
-        if (status == ASSAY_OK)
-            status = assay_comm_agree(comm, taken, err);
+        ASSAY_THEN(status, assay_comm_agree(comm, taken, err));
         assay_why_free(why);
         free(path);
     }

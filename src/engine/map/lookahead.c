@@ -158,8 +158,7 @@ static int keep_result(assay_lookahead *a, const assay_entry *entry, const assay
     if (early->step != step)
         forget_step(a, early);
     early->step = step;
-    if (!assay_vec_reserve(&early->list, &early->room, early->count + 1, sizeof *early->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&early->list, &early->room, early->count + 1, sizeof *early->list));
     size_t at = early->bytes.size, place = early->count;
     bool packed;
     int status = pack_result(a, early, result, &packed);

@@ -39,8 +39,7 @@ static bool are_siblings(const assay_combiner_node *left, const assay_combiner_n
 
 int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *partial)
 {
-    if (!assay_vec_reserve(&combiner->held, &combiner->room, combiner->count + 1, sizeof *combiner->held))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&combiner->held, &combiner->room, combiner->count + 1, sizeof *combiner->held));
     combiner->held[combiner->count++] = (assay_combiner_node){.level = level, .index = index, .partial = *partial};
     *partial = (assay_partial){0};
     int status = ASSAY_OK;

@@ -33,15 +33,13 @@ int assay_asked_init(assay_asked *asked, const assay_job *job)
     assay_problems none;
     *asked = (assay_asked){.job = job};
     asked->info = assay_alloc_zeroed(1, sizeof *asked->info);
-    if (!asked->info)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(asked->info);
     asked->info->catalog = &asked->catalog;
     asked->info->tensors = assay_dict_new();
     assay_problems_init(&none);
     int status =
         asked->info->tensors ? assay_collections_add_defaults(&asked->catalog.collections, true) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_trial_info_prepare(asked->info, &none);
+    ASSAY_THEN(status, assay_trial_info_prepare(asked->info, &none));
     assay_problems_release(&none);
     return status;
 }

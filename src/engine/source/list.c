@@ -109,8 +109,7 @@ static int list_source(assay_source *source, uint32_t number, bool verbatim, ass
     assay_error error = {""};
     assay_store *store = NULL;
     assay_trial_options *options = assay_trial_options_copy(source->options);
-    if (!options)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(options);
     options->asks = asked ? assay_asked_has : NULL;
     options->asks_context = asked;
     int status = assay_store_open(assay_trial_root(source->options, source->path), &store, &error);

@@ -108,8 +108,7 @@ static int read_more(assay_lookback_index *f, uint32_t worker)
     while (w->left > 0) {
         assay_shard shard;
         assay_shard_init(&shard);
-        if (!assay_vec_reserve(&w->shards, &w->room, w->count + 1, sizeof *w->shards))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(assay_vec_reserve(&w->shards, &w->room, w->count + 1, sizeof *w->shards));
         int status = read_step(f->source, --w->left, worker, &shard);
         if (status == ASSAY_OK && shard.count > 0) {
             w->shards[w->count++] = shard;

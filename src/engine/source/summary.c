@@ -41,8 +41,7 @@ int assay_summary_add_step(summary *s, const assay_step_info *step)
     for (size_t k = s->step_count; k > 0 && s->steps[k - 1].step == step->step; k--)
         if (s->steps[k - 1].mode == step->mode && s->steps[k - 1].mode_step == step->mode_step)
             return ASSAY_OK;
-    if (!assay_vec_reserve(&s->steps, &s->step_room, s->step_count + 1, sizeof *s->steps))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&s->steps, &s->step_room, s->step_count + 1, sizeof *s->steps));
     s->steps[s->step_count++] = *step;
     return ASSAY_OK;
 }

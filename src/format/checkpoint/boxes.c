@@ -73,8 +73,7 @@ uint32_t assay_boxes_tensor(assay_boxes *b, const char *name, size_t length)
 int assay_boxes_add(assay_boxes *b, uint32_t tensor, const assay_ckpt_place *place, const int64_t *first,
                     const assay_ckpt_stretch *at)
 {
-    if (!assay_vec_reserve(&b->box, &b->box_room, b->boxes + 1, sizeof *b->box))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&b->box, &b->box_room, b->boxes + 1, sizeof *b->box));
     box *new = &b->box[b->boxes];
     *new = (box){.place = *place, .file = at->file, .next = NONE, .offset = at->offset, .length = at->length};
     memcpy(new->first, first, (size_t)place->dims * sizeof *first);
@@ -220,8 +219,7 @@ static int add_pieces(const boxed *t, box *const *list, assay_contents *c, const
                               .dims = t->dims,
                               .pieces = t->count};
     assay_ckpt_piece *piece = assay_alloc_zeroed(t->count, sizeof *piece);
-    if (!piece)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(piece);
     memcpy(place.shape, t->shape, sizeof place.shape);
     for (uint32_t i = 0; i < t->count; i++) {
         piece[i].file = list[i]->file;
@@ -251,8 +249,7 @@ static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, cons
         return ASSAY_OK;
     }
     box **list = assay_alloc(t->count * sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     uint32_t n = 0;
     for (uint32_t i = t->first; i != NONE; i = b->box[i].next) {
         list[n++] = &b->box[i];

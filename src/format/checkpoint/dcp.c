@@ -78,8 +78,7 @@ static int assay_dcp_paths_read(const assay_pickle *p, uint32_t planner, assay_d
 {
     size_t room = 0;
     *out = (assay_dcp_paths){.keys = assay_dict_new()};
-    if (!out->keys)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->keys);
     uint32_t item = assay_walk_is_dict(p, planner) ? p->node[planner].first : ASSAY_PICKLE_NOTHING;
     for (; item != ASSAY_PICKLE_NOTHING; item = p->item[item].next) {
         const uint32_t key = p->item[item].key, path = p->item[item].value;
@@ -92,8 +91,7 @@ static int assay_dcp_paths_read(const assay_pickle *p, uint32_t planner, assay_d
         if (id >= room) {
             room = room ? 2 * room : 256;
             uint32_t *grown = assay_realloc_array(out->path, room, sizeof *grown);
-            if (!grown)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(grown);
             out->path = grown;
         }
         out->path[id] = path;
@@ -142,9 +140,7 @@ static int assay_dcp_path_agrees(const assay_pickle *p, uint32_t key, const assa
             assay_put_u8(joined, '.');
         assay_walk_put_key(p, p->item[i].value, joined);
     }
-    const int status = assay_buf_status(joined);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(assay_buf_status(joined));
     return joined->size == p->node[key].size && memcmp(joined->data, p->bytes + p->node[key].a, joined->size) == 0;
 }
 
@@ -237,8 +233,7 @@ static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key
         assay_buf_status(key) == ASSAY_OK ? assay_dict_add(d->chunks, (const char *)key->data, key->size) : ASSAY_NO_ID;
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
-    if (!assay_vec_reserve(&d->storage, &d->storage_room, id + 1, sizeof *d->storage))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&d->storage, &d->storage_room, id + 1, sizeof *d->storage));
     if (id == known || d->storage[id].said_by == d->of)
         d->storage[id] = (stored){d->of, storage};
     return ASSAY_OK;
@@ -325,8 +320,7 @@ static int note_chunk(dcp *d, const assay_buf *key)
         return ASSAY_ENOMEM;
     if (id < known)
         return d->adder[id] != d->of ? 1 : ASSAY_EFORMAT;
-    if (!assay_vec_reserve(&d->adder, &d->adder_room, id + 1, sizeof *d->adder))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&d->adder, &d->adder_room, id + 1, sizeof *d->adder));
     d->adder[id] = d->of;
     return ASSAY_OK;
 }
@@ -541,8 +535,7 @@ static int read_metadata(dcp *d, const char *name)
     snprintf(path, sizeof path, "%s%s%s", d->directory, *d->directory ? "/" : "", name);
     assay_buf_init(&m->bytes, METADATA_MOST);
     m->path = assay_copy_text(path);
-    if (!m->path)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(m->path);
     d->of = m;
     d->files++;
     int status = assay_store_read(d->c->store, path, METADATA_MOST, &m->bytes, &err);
@@ -555,8 +548,7 @@ static int read_metadata(dcp *d, const char *name)
     }
     if (status == ASSAY_OK && !find_dictionaries(&m->p, &tensors, &data))
         status = damaged(d, "it is not the metadata of a distributed checkpoint");
-    if (status == ASSAY_OK)
-        status = note_storages(d, data);
+    ASSAY_THEN(status, note_storages(d, data));
     if (status == ASSAY_OK && !has_safe_paths(d))
         status = damaged(d, "it names a file outside of the checkpoint's directory");
     return status == ASSAY_OK || status == ASSAY_ENOMEM ? status : 1;

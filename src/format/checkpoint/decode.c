@@ -146,10 +146,8 @@ static int assay_pieces_read(const assay_ckpt_place *place, const assay_ckpt_pie
                               (unsigned long long)number);
         uint64_t run = measure_run(place, &piece[box], at, &inner);
         run = run < left ? run : left;
-        int status = row->read(row->context, piece[box].file, piece[box].offset + inner * element, to,
-                               (size_t)run * element, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(row->read(row->context, piece[box].file, piece[box].offset + inner * element, to,
+                            (size_t)run * element, err));
         to += run * element;
         number += run;
         left -= run;
@@ -234,9 +232,7 @@ static int pull_packed(pulling *p, assay_view *view, uint64_t from, uint8_t *to,
     for (size_t done = 0; done < size;) {
         const size_t count = size - done < most ? size - done : most;
         const uint64_t bit = (from + done) * bits, first = bit / 8, end = (bit + count * bits + 7) / 8;
-        int status = assay_view_copy(view, p->offset + first, p->offset + end, bytes, err);
-        if (status != ASSAY_OK)
-            return status;
+        ASSAY_TRY(assay_view_copy(view, p->offset + first, p->offset + end, bytes, err));
         assay_elements_unpack(bytes, (unsigned)(bit % 8), bits, count, to + done);
         if (p->place.flags & ASSAY_CKPT_CHECKED && end > p->summed) {
             p->crc = assay_crc32(p->crc, bytes + (p->summed - first), (size_t)(end - p->summed));
@@ -425,10 +421,8 @@ static int read_npy_head(assay_inflater *i, assay_decoded *d, assay_view *view, 
         (uint64_t)start[8] | (uint64_t)start[9] << 8 | (uint64_t)start[10] << 16 | (uint64_t)start[11] << 24;
     if (status == ASSAY_OK && (size > ASSAY_NPY_HEADER || wide + size > place->inflated))
         status = wrong(view, 0, "the header of the .npy file is longer than the file, or than 1 MiB", err);
-    if (status == ASSAY_OK)
-        status = assay_decoded_reserve(d, (size_t)size) == ASSAY_OK ? ASSAY_OK : no_memory(view, err);
-    if (status == ASSAY_OK)
-        status = assay_inflater_next(i, &source, d->bytes, (size_t)size, err);
+    ASSAY_THEN(status, assay_decoded_reserve(d, (size_t)size) == ASSAY_OK ? ASSAY_OK : no_memory(view, err));
+    ASSAY_THEN(status, assay_inflater_next(i, &source, d->bytes, (size_t)size, err));
     if (status == ASSAY_OK && assay_npy_head_read((const char *)d->bytes, (size_t)size,
                                                   assay_trial_options_void_dtypes(d->options), &out->head, &at, &what))
         status = wrong(view, 0, what.text, err);

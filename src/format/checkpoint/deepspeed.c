@@ -68,8 +68,7 @@ static int read_parameter(assay_contents *c, const char *zero, const char *param
         assay_put_format(&name, "optimizer/%s/%.*s", parameter, (int)assay_ckpt_stem(file), file);
         status = assay_buf_status(&name);
         named n = {(const char *)name.data, name.size};
-        if (status == ASSAY_OK)
-            status = assay_ckpt_read_torch(c, path, file, take_universal, &n);
+        ASSAY_THEN(status, assay_ckpt_read_torch(c, path, file, take_universal, &n));
         assay_buf_release(&name);
     }
     assay_names_release(&inside);
@@ -289,8 +288,7 @@ static int add_kept(saved *s, assay_torch *t, uint32_t group, uint32_t kept)
         assay_buf_init(&name, SIZE_MAX);
         assay_keys_put_kept((const char *)p->bytes + p->node[key].a, (size_t)p->node[key].size, &name);
         status = assay_buf_status(&name);
-        if (status == ASSAY_OK)
-            status = add_flat(s, t, s->zero, group, (const char *)name.data, name.size, p->item[i].value);
+        ASSAY_THEN(status, add_flat(s, t, s->zero, group, (const char *)name.data, name.size, p->item[i].value));
         assay_buf_release(&name);
     }
     return status;
@@ -368,11 +366,10 @@ static int take_partitions(assay_torch *t, void *context)
     int status = add_masters(s, t, by_parameter ? whole : cut);
     if (status == ASSAY_OK && by_parameter)
         status = note_partitions(s, p, assay_pickle_get(p, all, "ds_zero_partition_groups"));
-    if (status == ASSAY_OK)
-        status = add_states(s, t,
-                            by_parameter                  ? assay_pickle_get(p, inner, "state")
-                            : assay_walk_is_list(p, base) ? base
-                                                          : assay_pickle_get(p, base, "state"));
+    ASSAY_THEN(status, add_states(s, t,
+                                  by_parameter                  ? assay_pickle_get(p, inner, "state")
+                                  : assay_walk_is_list(p, base) ? base
+                                                                : assay_pickle_get(p, base, "state")));
     return status;
 }
 
@@ -422,8 +419,7 @@ static int read_model(saved *s)
 static int name_missing(saved *s, uint32_t there, const char *like)
 {
     uint8_t *have = assay_alloc_zeroed((size_t)s->partitions + 1, 1);
-    if (!have)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(have);
     for (size_t i = 0; i < s->names->count; i++) {
         assay_deepspeed_name n;
         if (is_mine(s, s->names->name[i], ASSAY_DEEPSPEED_OPTIMIZER, &n) && n.rank < s->partitions)
@@ -482,9 +478,8 @@ static int read_partitions(saved *s)
     name_extra(s);
     if (status == ASSAY_OK && s->unread)
         return assay_zero_promise(s->zero, s->by_parameter && !s->model_aside);
-    if (status == ASSAY_OK)
-        status = assay_zero_finish(s->zero, s->by_parameter ? ASSAY_ZERO_BY_PARAMETER : ASSAY_ZERO_BY_GROUP,
-                                   s->partitions, !s->model_aside, s->directory);
+    ASSAY_THEN(status, assay_zero_finish(s->zero, s->by_parameter ? ASSAY_ZERO_BY_PARAMETER : ASSAY_ZERO_BY_GROUP,
+                                         s->partitions, !s->model_aside, s->directory));
     return status;
 }
 
@@ -501,10 +496,8 @@ int assay_ckpt_add_deepspeed(assay_contents *c, const char *directory, const ass
     int status = s.zero && s.frozen ? read_model(&s) : ASSAY_ENOMEM;
     if (status == ASSAY_OK && assay_zero_parameters(s.frozen) > 0)
         status = assay_zero_finish(s.frozen, ASSAY_ZERO_BY_GROUP, 1, false, directory);
-    if (status == ASSAY_OK)
-        status = read_partitions(&s);
-    if (status == ASSAY_OK)
-        status = assay_deepspeed_add_universal(c, directory);
+    ASSAY_THEN(status, read_partitions(&s));
+    ASSAY_THEN(status, assay_deepspeed_add_universal(c, directory));
     assay_zero_free(s.zero);
     assay_zero_free(s.frozen);
     return status == ASSAY_OK ? c->status : status;

@@ -97,8 +97,7 @@ static int read_arguments(megatron *m, const assay_unit *unit)
         return ASSAY_OK;
     assay_problems_init(&unheard);
     int status = assay_contents_init(&c, m->store, unit->step, directory, &unheard);
-    if (status == ASSAY_OK)
-        status = assay_ckpt_read_torch(&c, path, FILE, take_arguments, m);
+    ASSAY_THEN(status, assay_ckpt_read_torch(&c, path, FILE, take_arguments, m));
     assay_contents_release(&c);
     assay_ckpt_unheard(m->store, &unheard);
     return status;
@@ -132,8 +131,7 @@ static int count_layers(megatron *m, const assay_unit *unit, uint64_t *layers)
         return ASSAY_OK;
     assay_problems_init(&unheard);
     int status = assay_contents_init(&c, m->store, unit->step, directory, &unheard);
-    if (status == ASSAY_OK)
-        status = assay_ckpt_read_step(&c, directory, m->catalog->worker_key[unit->worker]);
+    ASSAY_THEN(status, assay_ckpt_read_step(&c, directory, m->catalog->worker_key[unit->worker]));
     for (size_t i = 0; i < c.count && status == ASSAY_OK; i++) {
         size_t length;
         const char *name = assay_dict_name(c.names, c.tensor[i].name, &length);
@@ -222,8 +220,7 @@ int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, as
     if (catalog->workers == 0 || catalog->unit_count == 0 || (catalog->workers == 1 && !catalog->worker_key[0]))
         return ASSAY_OK;
     m.at = assay_alloc_zeroed(catalog->workers, sizeof *m.at);
-    if (!m.at)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(m.at);
     bool all = true;
     for (uint32_t w = 0; w < catalog->workers && all; w++) {
         uint32_t fields = 0;

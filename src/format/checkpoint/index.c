@@ -40,8 +40,7 @@ static int add_range(ranges *r, uint32_t file, uint64_t offset, uint64_t length)
         last->to = offset + length;
         return ASSAY_OK;
     }
-    if (!assay_vec_reserve(&r->list, &r->room, r->count + 1, sizeof *r->list))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&r->list, &r->room, r->count + 1, sizeof *r->list));
     r->list[r->count++] = (range){file, offset, offset + length};
     return ASSAY_OK;
 }
@@ -366,12 +365,9 @@ static int read_unit(const indexing *x, const assay_unit *unit, const char *path
     c.options = catalog->options;
     c.places = places_of(catalog);
     c.place = unit->place;
-    if (status == ASSAY_OK)
-        status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
-    if (status == ASSAY_OK)
-        status = c.status;
-    if (status == ASSAY_OK)
-        status = assay_contents_limit_work(&c);
+    ASSAY_THEN(status, assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]));
+    ASSAY_THEN(status, c.status);
+    ASSAY_THEN(status, assay_contents_limit_work(&c));
     if (status == ASSAY_OK && c.count == 0 && problems->total == 0)
         name_empty(&c, path);
     const bool unfinished = is_unfinished(problems, unit->step, x->latest);

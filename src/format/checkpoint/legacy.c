@@ -35,8 +35,7 @@ int assay_ckpt_read_pickle(assay_ckpt_file *f, uint64_t *at, uint64_t end, assay
         free(*bytes);
         *bytes = assay_alloc(size ? size : 1);
         int status = *bytes ? assay_ckpt_read(f, *at, *bytes, size, err) : ASSAY_ENOMEM;
-        if (status == ASSAY_OK)
-            status = assay_pickle_read(*bytes, size, out, err);
+        ASSAY_THEN(status, assay_pickle_read(*bytes, size, out, err));
         if (status == ASSAY_OK)
             *at += out->end;
         if (status != ASSAY_EFORMAT || size == most)
@@ -60,8 +59,7 @@ static int note_storages(const assay_torch *t, assay_dict *keys, uint64_t **byte
         if (id >= room) {
             room = 2 * (size_t)id + 64;
             uint64_t *grown = assay_realloc_array(*bytes, room, sizeof *grown);
-            if (!grown)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(grown);
             *bytes = grown;
         }
         (*bytes)[id] = size;
@@ -116,14 +114,11 @@ static int add_content(assay_torch *t, uint64_t at)
     assay_error err = {{0}};
     assay_dict *keys = assay_dict_new();
     int status = keys ? assay_ckpt_read_pickle(f, &at, f->size, &t->pickle, &t->pickled, &err) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = note_storages(t, keys, &bytes);
-    if (status == ASSAY_OK)
-        status = assay_ckpt_read_pickle(f, &at, f->size, &list, &list_bytes, &err);
+    ASSAY_THEN(status, note_storages(t, keys, &bytes));
+    ASSAY_THEN(status, assay_ckpt_read_pickle(f, &at, f->size, &list, &list_bytes, &err));
     if (status == ASSAY_OK && list.node[list.root].kind != ASSAY_PICKLE_LIST)
         status = assay_fail(&err, ASSAY_EFORMAT, "the list of storages is none");
-    if (status == ASSAY_OK)
-        status = list_storages(f, &list, at, keys, bytes);
+    ASSAY_THEN(status, list_storages(f, &list, at, keys, bytes));
     if (status == ASSAY_OK)
         status = assay_torch_add_opened(t);
     else if (status != ASSAY_ENOMEM)

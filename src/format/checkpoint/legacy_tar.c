@@ -94,8 +94,7 @@ static int add_storage(reading *r, const char *key, int dtype, uint64_t at, uint
         return assay_dict_count(r->keys) == number ? damaged(r, "a storage is there twice") : ASSAY_ENOMEM;
     assay_zip_entry *e = ASSAY_VEC_ADD(&r->all);
     int *kept = e ? ASSAY_VEC_ADD(&r->dtypes) : NULL;
-    if (!kept)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(kept);
     *e = (assay_zip_entry){.data = at, .compressed = size, .size = size};
     *kept = dtype;
     return ASSAY_OK;
@@ -111,8 +110,7 @@ static int read_storage(reading *r)
     const int dtype = status == ASSAY_OK ? assay_torch_storage_dtype(&p, assay_pickle_at(&p, p.root, 2)) : -1;
     if (status == ASSAY_OK && (dtype < 0 || !put_key(&p, assay_pickle_at(&p, p.root, 0), key)))
         status = damaged(r, "a storage is not told as torch tells one");
-    if (status == ASSAY_OK)
-        status = read_number(r, 8, &count);
+    ASSAY_THEN(status, read_number(r, 8, &count));
     assay_pickle_release(&p);
     free(bytes);
     if (status != ASSAY_OK)
@@ -181,10 +179,8 @@ static int read_tensor(reading *r)
         status = damaged(r, "a tensor is not told as torch tells one");
     assay_pickle_release(&p);
     free(bytes);
-    if (status == ASSAY_OK)
-        status = read_number(r, 4, &dims);
-    if (status == ASSAY_OK)
-        status = read_number(r, 4, &padding);
+    ASSAY_THEN(status, read_number(r, 4, &dims));
+    ASSAY_THEN(status, read_number(r, 4, &padding));
     if (status != ASSAY_OK)
         return status;
     const uint32_t of = assay_dict_find(r->keys, storage, strlen(storage)), number = assay_dict_count(r->given.keys);
@@ -244,8 +240,7 @@ static int add_content(reading *r)
     r->at = r->pickle.offset;
     r->end = r->at + r->pickle.size;
     int status = read_pickle(r, &t.pickle, &t.pickled);
-    if (status == ASSAY_OK)
-        status = assay_torch_add_opened(&t);
+    ASSAY_THEN(status, assay_torch_add_opened(&t));
     assay_pickle_release(&t.pickle);
     free(t.pickled);
     free(t.storage);
@@ -283,12 +278,9 @@ int assay_ckpt_add_tar(assay_ckpt_file *f)
             "a tar file without all that torch 0.1 puts into one: storages, tensors, pickle, sys_info");
     if (status == ASSAY_OK && whole) {
         status = read_facts(&r);
-        if (status == ASSAY_OK)
-            status = read_storages(&r);
-        if (status == ASSAY_OK)
-            status = read_tensors(&r);
-        if (status == ASSAY_OK)
-            status = add_content(&r);
+        ASSAY_THEN(status, read_storages(&r));
+        ASSAY_THEN(status, read_tensors(&r));
+        ASSAY_THEN(status, add_content(&r));
     }
     if (status != ASSAY_OK && status != ASSAY_ENOMEM)
         assay_ckpt_problem(f, status == ASSAY_EIO ? ASSAY_PROBLEM_READ : ASSAY_PROBLEM_PICKLE, (int64_t)r.at, "%s",

@@ -61,8 +61,7 @@ static int add_file(assay_ckpt_file *outer, const assay_zip_entry *e, const char
     if (status != ASSAY_OK && status != ASSAY_ENOMEM)
         assay_ckpt_problem(outer, status == ASSAY_EIO ? ASSAY_PROBLEM_READ : ASSAY_PROBLEM_HEADER, (int64_t)e->data,
                            "%s in it: %s", name, err.text);
-    if (status == ASSAY_OK)
-        status = assay_ckpt_add_torch_chosen(&f, &choice);
+    ASSAY_THEN(status, assay_ckpt_add_torch_chosen(&f, &choice));
     assay_zip_release(&f.zip);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }

@@ -178,8 +178,7 @@ static int read_again(assay_store *store, const assay_catalog *catalog, const as
     c.others = others;
     c.places = catalog->places[unit->format];
     c.place = unit->place;
-    if (status == ASSAY_OK)
-        status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
+    ASSAY_THEN(status, assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]));
     assay_contents_release(&c);
     assay_ckpt_unheard(store, &unheard);
     return status == ASSAY_OK ? others->status : status;

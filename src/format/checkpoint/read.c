@@ -84,10 +84,9 @@ static int add_zip(assay_ckpt_file *f, assay_ckpt_kind kind)
                            f->to->step, f->path, -1, "%s", err.text);
         return ASSAY_OK;
     }
-    if (status == ASSAY_OK)
-        status = kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f)
-                 : assay_ckpt_nests(f)  ? assay_ckpt_add_nested(f)
-                                        : assay_ckpt_add_torch(f);
+    ASSAY_THEN(status, kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f)
+                       : assay_ckpt_nests(f)  ? assay_ckpt_add_nested(f)
+                                              : assay_ckpt_add_torch(f));
     assay_zip_release(&f->zip);
     return status;
 }
@@ -407,8 +406,7 @@ static int read_members(reading *r)
         if (assay_ckpt_is_shard_map(r->names.name[i]) &&
             (best != ASSAY_CKPT_SAFETENSORS || strstr(r->names.name[i], "safetensors")))
             status = read_map(r, r->names.name[i]);
-    if (status == ASSAY_OK)
-        status = note_mapped(r);
+    ASSAY_THEN(status, note_mapped(r));
     for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++)
         status = read_member(r, r->names.name[i], best);
     if (status == ASSAY_OK && !r->has_map)
@@ -420,8 +418,7 @@ static int read_members(reading *r)
         return assay_boxes_finish(r->c->boxes, r->c, r->directory);
     if (status == ASSAY_OK && r->has_map) {
         status = name_missing(r);
-        if (status == ASSAY_OK)
-            status = assay_shard_map_compare(&r->map, r->sound, r->directory, r->c);
+        ASSAY_THEN(status, assay_shard_map_compare(&r->map, r->sound, r->directory, r->c));
     }
     return status;
 }
@@ -519,8 +516,7 @@ static int read_all(reading *r)
         status = read_deepspeed(r, false);
     } else {
         status = read_members(r);
-        if (status == ASSAY_OK)
-            status = read_below(r);
+        ASSAY_THEN(status, read_below(r));
     }
     if (status == ASSAY_OK && is_first(r))
         assay_ckpt_name_needed(r->c, r->directory, &r->names);

@@ -208,8 +208,7 @@ int assay_ckpt_add_safetensors(assay_ckpt_file *f)
     int status = text ? assay_ckpt_read(f, ASSAY_SAFETENSORS_PREFIX, text, size, &err) : ASSAY_ENOMEM;
     if (status == ASSAY_EIO)
         assay_problems_add(f->to->problems, ASSAY_PROBLEM_READ, f->to->step, f->path, -1, "%s", err.text);
-    if (status == ASSAY_OK)
-        status = assay_safetensors_read(text, size, &s, &at, &err);
+    ASSAY_THEN(status, assay_safetensors_read(text, size, &s, &at, &err));
     if (status == ASSAY_EFORMAT)
         assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, (int64_t)(ASSAY_SAFETENSORS_PREFIX + at), "%s", err.text);
     if (status == ASSAY_OK && s.data_end < f->size - data) {

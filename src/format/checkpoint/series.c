@@ -45,8 +45,7 @@ static int compare(const void *a, const void *b)
 static int assay_companions_list(const assay_trial_options *options, const assay_names *names, assay_companions *out)
 {
     *out = (assay_companions){.list = assay_alloc((names->count + 1) * sizeof *out->list)};
-    if (!out->list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(out->list);
     for (size_t i = 0; i < names->count; i++) {
         assay_companion one = {.name = names->name[i]};
         if (assay_ckpt_goes_beside(options, one.name, &one.step))
@@ -713,8 +712,7 @@ int assay_checkpoint_list(assay_lister *l)
     size_t count = list_entries(l, &beside, entries);
     int status = set_aside(l, entries, &count);
     qsort(entries, count, sizeof *entries, compare_entries);
-    if (status == ASSAY_OK)
-        status = add_entries(l, entries, count);
+    ASSAY_THEN(status, add_entries(l, entries, count));
     int64_t newest = -1;
     if (status == ASSAY_OK && l->catalog->unit_count > before) {
         newest = l->catalog->units[l->catalog->unit_count - 1].step;

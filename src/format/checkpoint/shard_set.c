@@ -183,8 +183,7 @@ static int name_unmapped(const assay_shard_map *map, const uint32_t *number, con
 {
     const uint32_t files = assay_dict_count(c->files);
     bool *mapped = assay_alloc_zeroed((size_t)files + 1, sizeof *mapped);
-    if (!mapped)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(mapped);
     for (uint32_t i = 0; i < assay_dict_count(map->files); i++)
         if (number[i] < files)
             mapped[number[i]] = true;

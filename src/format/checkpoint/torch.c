@@ -378,9 +378,7 @@ static int read_byte_order(assay_torch *t)
     if (number == ASSAY_NO_ID)
         return ASSAY_OK;
     const uint64_t size = t->file->zip.entry[number].size;
-    int status = read_entry(t, number, 4096, &text);
-    if (status != ASSAY_OK)
-        return status;
+    ASSAY_TRY(read_entry(t, number, 4096, &text));
     t->swapped = size == 3 && memcmp(text, "big", 3) == 0;
     const bool little = size == 6 && memcmp(text, "little", 6) == 0;
     free(text);
@@ -414,8 +412,7 @@ static int open_pickle(assay_torch *t)
         return damaged(t, found ? "the zip file has more than one data.pkl"
                                 : "the zip file has no data.pkl, which every torch file has");
     int status = read_byte_order(t);
-    if (status == ASSAY_OK)
-        status = read_pickle(t, number);
+    ASSAY_THEN(status, read_pickle(t, number));
     return status == ASSAY_OK ? assay_torch_number_storages(t) : status;
 }
 
@@ -500,10 +497,8 @@ static int add_constants(const assay_torch *script)
     if (find_root(&t, CONSTANTS, &number) != 1)
         return ASSAY_OK;
     int status = read_pickle(&t, number);
-    if (status == ASSAY_OK)
-        status = assay_torch_number_storages(&t);
-    if (status == ASSAY_OK)
-        status = gather(&t, &CHOICE);
+    ASSAY_THEN(status, assay_torch_number_storages(&t));
+    ASSAY_THEN(status, gather(&t, &CHOICE));
     release_pickle(&t);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
@@ -530,8 +525,7 @@ int assay_ckpt_add_torch(assay_ckpt_file *f)
 {
     assay_torch t = {.file = f, .data = "/data/"};
     int status = open_pickle(&t);
-    if (status == ASSAY_OK)
-        status = add(&t);
+    ASSAY_THEN(status, add(&t));
     release_pickle(&t);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
@@ -540,8 +534,7 @@ int assay_ckpt_add_torch_chosen(assay_ckpt_file *f, const assay_torch_choice *ch
 {
     assay_torch t = {.file = f, .data = "/data/"};
     int status = open_pickle(&t);
-    if (status == ASSAY_OK)
-        status = gather(&t, choice);
+    ASSAY_THEN(status, gather(&t, choice));
     release_pickle(&t);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK;
 }
@@ -550,8 +543,7 @@ int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, assay_torch_
 {
     assay_torch t = {.file = f, .data = "/data/"};
     int status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, err);
-    if (status == ASSAY_OK)
-        status = open_pickle(&t);
+    ASSAY_THEN(status, open_pickle(&t));
     if (status == ASSAY_OK) {
         const int found = assay_torch_tensor(&t, t.pickle.root, place, range, err);
         status = found < 0 ? found : found == 1 ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "there is no tensor");

@@ -163,8 +163,7 @@ int assay_torch_number_storages(assay_torch *t)
     const size_t skip = t->root_length ? 0 : 1, between = strlen(t->data), before = t->root_length + between - skip;
     t->storages = assay_dict_count(names);
     t->storage = assay_heap_alloc_large(t->storages * sizeof *t->storage);
-    if (!t->storage)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(t->storage);
     memset(t->storage, 0xff, t->storages * sizeof *t->storage); /* ASSAY_NO_ID */
     for (uint32_t i = 0; i < t->storages; i++) {
         size_t length = 0;

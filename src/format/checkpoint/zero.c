@@ -103,14 +103,12 @@ int assay_zero_add_parameter(assay_zero *z, uint32_t group, const char *name, si
         if (__builtin_mul_overflow(elements, shape[i], &elements))
             return ASSAY_EFORMAT;
     parameter *grown = grow(z->parameter, count, &z->room, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(grown);
     z->parameter = grown;
     const size_t first = z->dims;
     for (int i = 0; i < dims; i++) {
         int64_t *dim = grow(z->dim, z->dims, &z->dim_room, sizeof *dim);
-        if (!dim)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(dim);
         z->dim = dim;
         z->dim[z->dims++] = shape[i];
     }
@@ -153,8 +151,7 @@ int assay_zero_set_partitions(assay_zero *z, uint32_t group, uint32_t partitions
     if (group >= z->partition_room) {
         const size_t room = 2 * (size_t)group + 16;
         uint32_t *grown = assay_realloc_array(z->partitions, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         memset(grown + z->partition_room, 0, (room - z->partition_room) * sizeof *grown);
         z->partitions = grown;
         z->partition_room = room;
@@ -253,8 +250,7 @@ static int add_runs(assay_zero *z, span s, uint64_t at, uint64_t count, uint64_t
         }
         const uint64_t take = f->elements - at < count ? f->elements - at : count;
         assay_ckpt_piece *grown = grow(z->run, z->runs, &z->run_room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(grown);
         z->run = grown;
         z->run[z->runs] = (assay_ckpt_piece){.file = f->file, .offset = f->offset + at * assay_dtype_size(f->dtype)};
         z->run[z->runs].first[0] = (int64_t)*have;
@@ -366,8 +362,7 @@ static int add_by_group(assay_zero *z, span s, uint32_t first, uint32_t end, uin
         z->runs = 0;
         status = add_runs(z, s, at, z->parameter[id].elements, &taken);
         at += z->parameter[id].elements;
-        if (status == ASSAY_OK)
-            status = add_tensor(z, id, s.flat);
+        ASSAY_THEN(status, add_tensor(z, id, s.flat));
     }
     return status;
 }
@@ -390,8 +385,7 @@ static int add_by_parameter(assay_zero *z, span s, uint32_t first, uint32_t end,
 {
     uint64_t need = 0, at = 0;
     span *rank = assay_alloc_zeroed(ranks, sizeof *rank);
-    if (!rank)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(rank);
     for (uint32_t id = first; id < end; id++)
         need += ceiling(z->parameter[id].elements, ranks);
     bool whole = true;
@@ -412,8 +406,7 @@ static int add_by_parameter(assay_zero *z, span s, uint32_t first, uint32_t end,
         for (uint32_t r = 0; r < ranks && status == ASSAY_OK && taken < elements; r++)
             status = add_runs(z, rank[r], at, each < elements - taken ? each : elements - taken, &taken);
         at += each;
-        if (status == ASSAY_OK)
-            status = add_tensor(z, id, s.flat);
+        ASSAY_THEN(status, add_tensor(z, id, s.flat));
     }
     free(rank);
     return status;

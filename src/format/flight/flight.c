@@ -158,8 +158,7 @@ static int take_row(const assay_event_sink *sink, const assay_flight_dump *d, in
                  unread == 1 ? "y" : "ies");
         status = sink->problem(sink->context, ASSAY_EVENT_DAMAGED_LINE, 0, text);
     }
-    if (status == ASSAY_OK)
-        status = sink->row(sink->context, &row);
+    ASSAY_THEN(status, sink->row(sink->context, &row));
     assay_fields_release(assay_flight_row_fields, &row);
     return status;
 }
@@ -171,8 +170,7 @@ static int read_file(assay_store *store, const assay_event_file *file, const ass
     assay_flight_dump d;
     assay_error why = {{0}};
     int status = assay_flight_dump_init(&d);
-    if (status == ASSAY_OK)
-        status = assay_flight_read(store, file->path, &d, bytes, &why);
+    ASSAY_THEN(status, assay_flight_read(store, file->path, &d, bytes, &why));
     if (status == ASSAY_ENOMEM) {
         assay_fail(err, status, "%s: out of memory while it is read", file->path);
     } else if (status != ASSAY_OK && digits_of(file->path) == 0 && !begins_as_dump(store, file->path)) {

@@ -89,8 +89,7 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, ui
     if (!r->block_row.list[who]) {
         if (r->block.count >= BLOCKS_MOST)
             return ASSAY_OK;
-        if (!ASSAY_VEC_ADD(&r->block))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(ASSAY_VEC_ADD(&r->block));
         r->block_row.list[who] = (uint32_t)r->block.count;
     }
     joblog_block *block = &r->block.list[r->block_row.list[who] - 1];

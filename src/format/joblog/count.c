@@ -67,8 +67,7 @@ int joblog_count_to(joblog_reader *r, size_t to)
     for (size_t at = r->counted; at < to; at += 64) {
         uint64_t feeds = to - at < 64 ? feeds_of_few(r->bytes + at, to - at) : feeds_of(r->bytes + at);
         for (; feeds; feeds &= feeds - 1)
-            if (!count_next(r, at + (size_t)__builtin_ctzll(feeds), true))
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(count_next(r, at + (size_t)__builtin_ctzll(feeds), true));
     }
     return r->counted >= to || count_next(r, to, false) ? ASSAY_OK : ASSAY_ENOMEM;
 }

@@ -279,8 +279,7 @@ static int read_lines(joblog_reader *r, size_t at, size_t near, const lacks *lac
             row = joblog_row_of(r, r->tracked ? joblog_rank_of(r->bytes + at, end - at, r->per_node) : -1);
             what = row ? lack_of(r, lacking, row) : LACKS_NOTHING;
             if (what == LACKS_NOTHING || (what == LACKS_TIME && at >= near)) {
-                if (!row)
-                    return ASSAY_ENOMEM;
+                ASSAY_HAVE(row);
                 continue;
             }
         }

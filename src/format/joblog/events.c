@@ -288,8 +288,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
     uint32_t *texts = &r->texts[e.signature < JOBLOG_NUMBERS ? e.signature : JOBLOG_NUMBERS - 1];
     assay_buf text, masked;
     size_t at = 0;
-    if (!make_room(r))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(make_room(r));
     e.file = r->out->file;
     e.line = e.last_line = line->number;
     e.at = e.last_at = line->at;
@@ -354,13 +353,11 @@ static int join_next(joblog_reader *r, assay_log_file *next, uint64_t lines)
         size_t at = 0;
         e->line += lines;
         e->last_line += lines;
-        if (!make_room(r))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(make_room(r));
         const uint64_t key = key_of(e, e->text, strlen(e->text));
         assay_log_event *same = find_event(r, key, &at);
         assay_log_event *kept = same ? same : ASSAY_VEC_ADD(&r->out->event);
-        if (!kept)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(kept);
         if (same) {
             same->count += e->count;
             same->last_at = e->last_at;
@@ -374,8 +371,7 @@ static int join_next(joblog_reader *r, assay_log_file *next, uint64_t lines)
     }
     for (size_t i = 0; i < next->rank.count; i++) {
         assay_log_rank *row = joblog_row_of(r, next->rank.list[i].rank);
-        if (!row)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(row);
         assay_log_rank *later = &next->rank.list[i];
         later->last_line += lines;
         if (later->lines == 0 && row->lines > 0) { /* of its last lines some are before the piece */

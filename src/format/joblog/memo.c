@@ -161,8 +161,7 @@ int joblog_memo_keep(joblog_reader *r, const joblog_line *line, size_t length, u
         return ASSAY_OK;
     if (r->tracked && r->counted == from && to < r->have && r->bytes[to] == '\n') {
         const assay_log_rank *row = joblog_row_of(r, joblog_rank_of(r->bytes + from, length, r->per_node));
-        if (!row)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(row);
         now.row = (uint32_t)(row - r->out->rank.list) + 1;
     }
     memo[1] = memo[0].key == now.key ? memo[1] : memo[0];

@@ -418,8 +418,7 @@ static int go_through(joblog_reader *r, size_t to)
         const bool plain = line.plain || (cut && next_control(r->bytes, begin, line.stop) == line.stop);
         r->at = line.next;
         status = joblog_count_to(r, begin);
-        if (status == ASSAY_OK)
-            status = look_at(r, begin, line.stop, plain, &literals);
+        ASSAY_THEN(status, look_at(r, begin, line.stop, plain, &literals));
         if (!r->tracked && r->counted == begin && line.next > line.stop && r->bytes[line.stop] == '\n' && !cut) {
             r->line++; /* it was one line, as joblog_count_to() would find */
             r->counted = line.next;
@@ -501,8 +500,7 @@ static int read_before(joblog_reader *r, assay_utf8 *file, uint64_t end, assay_e
         r->have += got;
         r->out->bytes += got;
         ended = ended || got == 0;
-        if (status == ASSAY_OK)
-            status = go_through(r, whole_to(r, ended));
+        ASSAY_THEN(status, go_through(r, whole_to(r, ended)));
     }
     return status;
 }
@@ -584,8 +582,7 @@ static int read_part(joblog_reader *r, assay_utf8 *file, const char *path, const
     if (status == ASSAY_OK && from > 0) {
         status = read_before(r, file, from, err);
         r->zeros = 0; /* the piece before names them */
-        if (status == ASSAY_OK)
-            status = begin_piece(r);
+        ASSAY_THEN(status, begin_piece(r));
     }
     ASSAY_THEN(status, read_before(r, file, end, err));
     r->out->lines = r->line - 1;
@@ -636,8 +633,7 @@ int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path,
     r.writers = assay_dict_new();
     if (status == ASSAY_OK && (!r.writers || !joblog_make_table(&r, SLOTS)))
         status = ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = read_part(&r, file, path, part, &why);
+    ASSAY_THEN(status, read_part(&r, file, path, part, &why));
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) { /* where it would be cut cannot be read */
         out->cut = true;
         free(out->problem);

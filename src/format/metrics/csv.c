@@ -431,8 +431,7 @@ static int divide_table(metrics_place *p, const metrics_table *t, const metrics_
             snprintf(key, sizeof key, "%.*s/", directory, file->path);
     }
     metrics_run *run = metrics_place_run_of(p, key, name, NULL);
-    if (!run)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(run);
     run->first_row = header;
     if (run->count == 0) {
         free(run->base);

@@ -109,8 +109,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         snprintf(worker, sizeof worker, "worker_%lld", (long long)(rank < 0 ? 0 : rank));
         log->part = (uint32_t)i;
         status = metrics_set_worker(log, worker);
-        if (status == ASSAY_OK)
-            status = metrics_read_lines(log, path, take, log, err);
+        ASSAY_THEN(status, metrics_read_lines(log, path, take, log, err));
     }
     return status;
 }

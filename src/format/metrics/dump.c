@@ -283,8 +283,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         }
         snprintf(worker, sizeof worker, "worker_%lld", (long long)rank);
         status = metrics_set_worker(log, worker);
-        if (status == ASSAY_OK)
-            status = read_file(log, path, step, &why);
+        ASSAY_THEN(status, read_file(log, path, step, &why));
         if (status == ASSAY_EFORMAT) {
             assay_problems_add(log->problems, ASSAY_PROBLEM_HEADER, step, path, -1, "%s: cannot be read: %s", path,
                                why.text);

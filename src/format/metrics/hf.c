@@ -179,8 +179,7 @@ static int take_member(reader *r, assay_json_items *items, assay_error *err)
             return assay_fail(err, ASSAY_EFORMAT, "log_history is no list");
         while (status == 1 && (status = assay_json_items_next(items, err)) == 1) {
             status = assay_json_items_take(items, &text, &length, err);
-            if (status == ASSAY_OK)
-                status = take_entry(r, text, length);
+            ASSAY_THEN(status, take_entry(r, text, length));
             if (status == ASSAY_EFORMAT && r->pull.fault)
                 assay_fail(err, status, "an entry of log_history is no JSON: %s", r->pull.fault);
             status = status == ASSAY_OK ? 1 : status;
@@ -235,8 +234,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     const metrics_file **files = assay_alloc_zeroed(run->count, sizeof(metrics_file *));
     int status = ASSAY_EFORMAT;
     (void)place;
-    if (!files)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(files);
     memcpy(files, run->files, run->count * sizeof *files);
     qsort(files, run->count, sizeof *files, by_age);
     size_t i = 0;

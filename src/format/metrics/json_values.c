@@ -191,8 +191,7 @@ static int put_compact(metrics_log *log, const char *name, const char *from, siz
             within = within != (c == '"');
     }
     int status = assay_buf_status(&text);
-    if (status == ASSAY_OK)
-        status = metrics_fact(log, name, (const char *)text.data, text.size);
+    ASSAY_THEN(status, metrics_fact(log, name, (const char *)text.data, text.size));
     assay_buf_release(&text);
     return status;
 }

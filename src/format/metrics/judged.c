@@ -218,8 +218,7 @@ static int find_pairs(judging *j)
         if (i > 0 && compare_pairs(&pairs[i - 1], &pairs[i]) == 0)
             continue; /* of another worker */
         status = add_name(&j->out->pairs, pairs[i].train);
-        if (status == ASSAY_OK)
-            status = add_name(&j->out->pairs, pairs[i].eval);
+        ASSAY_THEN(status, add_name(&j->out->pairs, pairs[i].eval));
     }
     free(pairs);
     return status;
@@ -304,8 +303,7 @@ static int count_losses(judging *j)
     for (size_t i = 0; i < j->count; i++)
         values += is_judged(j, &j->losses[i]) ? j->losses[i].series->count : 0;
     int64_t *steps = assay_alloc_zeroed(values, sizeof *steps);
-    if (!steps)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(steps);
     if (j->count > 1)
         qsort(j->losses, j->count, sizeof *j->losses, compare_series);
     for (size_t i = 0; i < j->count; i++) {
@@ -377,14 +375,10 @@ int metrics_judge(const metrics_log *log, assay_log_judged *out)
         else if (log->series[i].count > 0 && !log->series[i].vectors)
             status = add_loss(&j, &log->series[i], tag, length);
     }
-    if (status == ASSAY_OK)
-        status = find_objective(&j);
-    if (status == ASSAY_OK)
-        status = find_pairs(&j);
-    if (status == ASSAY_OK)
-        status = find_bad(&j);
-    if (status == ASSAY_OK)
-        status = count_losses(&j);
+    ASSAY_THEN(status, find_objective(&j));
+    ASSAY_THEN(status, find_pairs(&j));
+    ASSAY_THEN(status, find_bad(&j));
+    ASSAY_THEN(status, count_losses(&j));
     if (status == ASSAY_OK && out->losses == 0)
         status = name_instead(&j);
     free(j.losses);

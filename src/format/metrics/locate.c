@@ -111,8 +111,7 @@ static int add_run(const char *root, metrics_place *place, const metrics_run *ru
         added->options = assay_trial_options_copy(given);
     }
     int status = added && added->name && added->path && added->options ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_trial_options_set_run(added->options, root, packed.data, packed.size);
+    ASSAY_THEN(status, assay_trial_options_set_run(added->options, root, packed.data, packed.size));
     assay_buf_release(&packed);
     return status;
 }
@@ -124,8 +123,7 @@ static int add_directory(const char *location, const metrics_run *run, const ass
     char root[2 * ASSAY_PATH_ROOM];
     const char *slash = strrchr(location, '/');
     assay_trial_run *added = ASSAY_VEC_ADD(out);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     snprintf(root, sizeof root, "%s/%s", location, run->base);
     added->name = assay_copy_text(slash && slash[1] ? slash + 1 : location);
     added->path = assay_copy_text(location);

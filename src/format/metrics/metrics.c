@@ -144,12 +144,10 @@ static int put_log_facts(assay_lister *l, const metrics_place *place, const metr
         if (count > 0)
             status = assay_log_counts_add(&out->counts, metrics_count_word(i), count);
     }
-    if (status == ASSAY_OK)
-        status = put_around(place, whole, out);
+    ASSAY_THEN(status, put_around(place, whole, out));
     for (size_t i = 0; i < log->range_count && status == ASSAY_OK; i++)
         status = put_range(log, &log->ranges[i], out);
-    if (status == ASSAY_OK)
-        status = metrics_judge(log, &out->judged);
+    ASSAY_THEN(status, metrics_judge(log, &out->judged));
     return status == ASSAY_OK ? status : assay_lister_no_memory(l);
 }
 
@@ -182,18 +180,14 @@ static int list_run(assay_lister *l, const metrics_place *place, const metrics_r
         assay_problems_init(&problems);
         status = read_run(l, place, run, &log, &facts, &problems, NULL);
     }
-    if (status == ASSAY_OK)
-        status = assay_problems_append(&l->catalog->problems, &problems);
-    if (status == ASSAY_OK)
-        status = metrics_pack_place(&log, run && run->count ? run->files[0]->path : "", &units, &bytes);
+    ASSAY_THEN(status, assay_problems_append(&l->catalog->problems, &problems));
+    ASSAY_THEN(status, metrics_pack_place(&log, run && run->count ? run->files[0]->path : "", &units, &bytes));
     if (status == ASSAY_OK) {
         const uint32_t number = assay_lister_place(l, bytes.data, bytes.size);
         status = number == ASSAY_NO_ID ? ASSAY_ENOMEM : add_units(l, &log, &units, number);
     }
-    if (status == ASSAY_OK)
-        status = put_log_facts(l, place, run, &log);
-    if (status == ASSAY_OK)
-        status = put_facts(l, &facts);
+    ASSAY_THEN(status, put_log_facts(l, place, run, &log));
+    ASSAY_THEN(status, put_facts(l, &facts));
     l->catalog->ended = l->catalog->ended || log.ended;
     free(units.list);
     assay_buf_release(&bytes);
@@ -237,12 +231,10 @@ static int list(assay_lister *l)
         ASSAY_TRY(assay_lister_find_log_kind(l));
         return 1;
     }
-    if (status == ASSAY_OK)
-        status = metrics_place_choose(&place, &run, l->err);
+    ASSAY_THEN(status, metrics_place_choose(&place, &run, l->err));
     if (status == ASSAY_OK && assay_problems_append(&l->catalog->problems, &place.problems) != ASSAY_OK)
         status = assay_lister_no_memory(l);
-    if (status == ASSAY_OK)
-        status = list_run(l, &place, run);
+    ASSAY_THEN(status, list_run(l, &place, run));
     metrics_place_release(&place);
     return status;
 }
@@ -578,8 +570,7 @@ static int add_part(indexer *x, const assay_unit *unit)
         !find_unit(&x->place, unit->step, x->worker[unit->worker], unit->mode, &x->next, &own))
         return ASSAY_OK;
     int status = assay_shard_reserve(s, 1, own.count, 0);
-    if (status == ASSAY_OK)
-        status = enter_block(x, &own);
+    ASSAY_THEN(status, enter_block(x, &own));
     assay_part part = {.step = unit->step,
                        .mode_step = unit->step,
                        .worker = unit->worker,
@@ -675,8 +666,7 @@ static int decode(assay_decoded *d, assay_view *view, size_t budget, assay_recor
     if (d->row.note)
         return decode_value(d, r, err);
     int status = assay_record_walk_tensor(view, r->offset, r->offset + r->length, &parts, err);
-    if (status == ASSAY_OK)
-        status = assay_record_describe(view, &parts, r, err);
+    ASSAY_THEN(status, assay_record_describe(view, &parts, r, err));
     if (status != ASSAY_OK)
         return status;
     if (r->form == ASSAY_CONTENT_STRINGS)
@@ -718,8 +708,7 @@ static int places(assay_store *store, assay_place_visit *visit, void *context)
             if (*directory && strcmp(directory, before) != 0)
                 status = visit(context, directory);
             memcpy(before, directory, sizeof before);
-            if (status == ASSAY_OK)
-                status = visit(context, place.files[i].path);
+            ASSAY_THEN(status, visit(context, place.files[i].path));
         }
     metrics_place_release(&place);
     return status;

@@ -96,10 +96,8 @@ int mlflow_put_facts(metrics_log *log, const mlflow_facts *f)
     for (size_t i = 0; i < sizeof texts / sizeof *texts && status == ASSAY_OK; i++)
         if (texts[i][1] && *texts[i][1])
             status = metrics_fact(log, texts[i][0], texts[i][1], strlen(texts[i][1]));
-    if (status == ASSAY_OK)
-        status = metrics_fact_time(log, "started", f->started / 1000);
-    if (status == ASSAY_OK)
-        status = metrics_fact_time(log, "ended", f->ended / 1000);
+    ASSAY_THEN(status, metrics_fact_time(log, "started", f->started / 1000));
+    ASSAY_THEN(status, metrics_fact_time(log, "ended", f->ended / 1000));
     log->running = f->status && strcmp(f->status, "RUNNING") == 0;
     log->ended = f->status && !log->running && strcmp(f->status, "SCHEDULED") != 0;
     return status;
@@ -329,8 +327,7 @@ static int take_line(void *context, const char *line, size_t length)
     v.time = (int64_t)time;
     v.value = mlflow_number(v.value);
     mlflow_value *added = assay_vec_add(&r->values.list, &r->values.count, &r->values.room, sizeof *added);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     *added = v;
     return ASSAY_OK;
 }

@@ -354,8 +354,7 @@ int mlflow_db_divide(metrics_place *p, const metrics_file *file, assay_error *er
     while (status == ASSAY_OK && (status = next_row(d, file->path, s, &why)) == 1)
         status = add_run(p, file, s);
     sqlite3_finalize(s);
-    if (status == ASSAY_OK)
-        status = find_rows(p, d, file->path, &why);
+    ASSAY_THEN(status, find_rows(p, d, file->path, &why));
     if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
         assay_problems_add(&p->problems, ASSAY_PROBLEM_HEADER, -1, file->path, -1, "%s", why.text);
         status = ASSAY_OK;
@@ -382,8 +381,7 @@ static int take_row(metrics_log *log, keys *k, sqlite3_stmt *s, size_t order)
     if (number == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     if (number == k->count) {
-        if (!assay_vec_add(&k->list, &k->count, &k->room, sizeof *k->list))
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(assay_vec_add(&k->list, &k->count, &k->room, sizeof *k->list));
         log->counts[METRICS_SYSTEM_METRICS] += mlflow_is_system(key, length);
     }
     if (mlflow_is_system(key, length))
@@ -399,8 +397,7 @@ static int take_row(metrics_log *log, keys *k, sqlite3_stmt *s, size_t order)
     }
     mlflow_values *values = &k->list[number];
     mlflow_value *added = assay_vec_add(&values->list, &values->count, &values->room, sizeof *added);
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     const int64_t step = sqlite3_column_int64(s, 3);
     *added = (mlflow_value){.time = sqlite3_column_int64(s, 2),
                             .step = step < 0 || step >= METRICS_STEP_END ? -1 : step,
@@ -497,18 +494,14 @@ int mlflow_db_read(metrics_log *log, const metrics_run *run, assay_error *err)
     keys k = {.names = assay_dict_new()};
     assay_error why = {{0}};
     int status = k.names ? open_database(log->store, run->files[0]->path, &d, &why) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = read_values(log, d, run, &k, &why);
+    ASSAY_THEN(status, read_values(log, d, run, &k, &why));
     for (size_t i = 0; i < k.count; i++)
         free(k.list[i].list);
     free(k.list);
     assay_dict_free(k.names);
-    if (status == ASSAY_OK)
-        status = read_pairs(log, d, run, false, &why);
-    if (status == ASSAY_OK)
-        status = read_pairs(log, d, run, true, &why);
-    if (status == ASSAY_OK)
-        status = read_facts(log, d, run, &why);
+    ASSAY_THEN(status, read_pairs(log, d, run, false, &why));
+    ASSAY_THEN(status, read_pairs(log, d, run, true, &why));
+    ASSAY_THEN(status, read_facts(log, d, run, &why));
     if (status == ASSAY_EFORMAT || status == ASSAY_EIO) {
         assay_problems_add(log->problems, ASSAY_PROBLEM_RECORD, -1, run->files[0]->path, -1, "%s", why.text);
         return ASSAY_OK;

@@ -56,8 +56,7 @@ static int settle(group *g)
     assay_sort_integers(g->extra.list, g->extra.count);
     int64_t *merged = assay_alloc((g->steps.count + g->extra.count) * sizeof *merged);
     size_t a = 0, b = 0, n = 0;
-    if (!merged)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(merged);
     while (a < g->steps.count || b < g->extra.count) {
         const bool first = b == g->extra.count || (a < g->steps.count && g->steps.list[a] < g->extra.list[b]);
         const int64_t step = first ? g->steps.list[a++] : g->extra.list[b++];
@@ -105,8 +104,7 @@ static int note_steps(group *g, const metrics_series *s)
     for (size_t i = 0; i < s->steps.count; i++)
         for (uint64_t k = 0; good && k < s->steps.list[i].count; k++)
             good = note_step(g, &at, s->steps.list[i].first + (int64_t)k * s->steps.list[i].stride);
-    if (!good)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(good);
     return g->extra.count > EXTRA_LEAST && g->extra.count > g->steps.count ? settle(g) : ASSAY_OK;
 }
 
@@ -123,8 +121,7 @@ static int find_groups(packer *p)
             return ASSAY_ENOMEM;
         if (number == p->count) {
             group *made = assay_vec_add(&p->groups, &p->count, &p->room, sizeof *made);
-            if (!made)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(made);
             *made = (group){.worker = s->worker, .mode = s->mode};
         }
         p->group_of[i] = number;
@@ -173,12 +170,10 @@ static int make_units(packer *p)
     for (size_t g = 0; g < p->count; g++) {
         all += p->groups[g].steps.count;
         p->groups[g].unit = assay_alloc_zeroed(p->groups[g].steps.count, sizeof *p->groups[g].unit);
-        if (!p->groups[g].unit)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(p->groups[g].unit);
     }
     p->units = assay_alloc_zeroed(all, sizeof *p->units);
-    if (!p->units)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(p->units);
     assay_heap_want_large(p->units, all * sizeof *p->units);
     visit_values(p, count_row, NULL);
     for (size_t g = 0; g < p->count; g++)
@@ -259,14 +254,12 @@ int metrics_pack_place(const metrics_log *log, const char *path, metrics_units *
     }
     if (status == ASSAY_OK && log->count > 1)
         qsort_r(p.order, log->count, sizeof *p.order, by_tag, log->series);
-    if (status == ASSAY_OK)
-        status = make_units(&p);
+    ASSAY_THEN(status, make_units(&p));
     if (status == ASSAY_OK) {
         put_head(&p, path, bytes);
         status = assay_buf_status(bytes);
     }
-    if (status == ASSAY_OK)
-        status = assay_buf_reserve(bytes, rows * METRICS_ROW_BYTES);
+    ASSAY_THEN(status, assay_buf_reserve(bytes, rows * METRICS_ROW_BYTES));
     if (status == ASSAY_OK) {
         visit_values(&p, put_row, bytes->data + bytes->size);
         bytes->size += rows * METRICS_ROW_BYTES;

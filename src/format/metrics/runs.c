@@ -226,10 +226,8 @@ int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, me
     int status = assay_problems_unpack(&in, &out->problems, err);
     for (int i = 0; i < METRICS_COUNTS && status == ASSAY_OK; i++)
         out->counts[i] = assay_get_u64(&in);
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(&in, &out->silent);
-    if (status == ASSAY_OK)
-        status = assay_log_names_unpack(&in, &out->unstarted);
+    ASSAY_THEN(status, assay_log_names_unpack(&in, &out->silent));
+    ASSAY_THEN(status, assay_log_names_unpack(&in, &out->unstarted));
     if (status != ASSAY_OK)
         return status;
     const uint64_t count = assay_get_count(&in, 12);

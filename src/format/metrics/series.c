@@ -305,8 +305,7 @@ static int put_thin(metrics_series *s, const metrics_value *value)
     } else {
         metrics_value *first = steps ? s->values : assay_vec_add(&s->values, &s->count, &s->room, sizeof *first);
         metrics_steps *added = first ? ASSAY_VEC_ADD(&s->steps) : NULL;
-        if (!added)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(added);
         *added = (metrics_steps){.first = value->step, .stride = 1, .count = 1, .finite = finite};
         if (!steps)
             *first = *value;
@@ -325,8 +324,7 @@ static int put_into(metrics_log *log, metrics_series *s, const metrics_value *va
     if (s->thin)
         return status == ASSAY_OK ? put_thin(s, value) : status;
     metrics_value *added = status == ASSAY_OK ? assay_vec_add(&s->values, &s->count, &s->room, sizeof *added) : NULL;
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     s->unsorted = s->unsorted || value->step <= s->highest;
     s->highest = value->step > s->highest ? value->step : s->highest;
     s->last = value->step;
@@ -382,8 +380,7 @@ int metrics_put_vector(metrics_log *log, const char *tag, size_t length, int64_t
                        uint64_t size)
 {
     metrics_vector *vector = assay_vec_add(&log->vectors, &log->vector_count, &log->vector_room, sizeof *vector);
-    if (!vector)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(vector);
     *vector = (metrics_vector){file, at, size};
     return put(log, tag, length, 0, true, (metrics_value){.step = step, .vector = log->vector_count - 1});
 }
@@ -407,8 +404,7 @@ static int sort_series(metrics_log *log, metrics_series *s)
     placed *list = s->unsorted ? assay_alloc_zeroed(s->count, sizeof *list) : NULL;
     if (!s->unsorted)
         return ASSAY_OK;
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     for (size_t i = 0; i < s->count; i++)
         list[i] = (placed){s->values[i], i};
     qsort(list, s->count, sizeof *list, by_step);
@@ -473,8 +469,7 @@ int metrics_fact(metrics_log *log, const char *name, const char *value, size_t l
     char *copy = assay_copy_bytes_as_text(value, length);
     if (!known)
         return assay_run_facts_put(log->facts, assay_copy_text(name), copy);
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     free(known->value);
     known->value = copy;
     return ASSAY_OK;

@@ -256,8 +256,7 @@ static int keep_form(reader *r, const assay_wire *whole, const value *v, const u
         return ASSAY_ENOMEM;
     const uint32_t id = assay_dict_add(r->own, v->tag, v->tag_length);
     form *to = id == known ? ASSAY_VEC_ADD(&r->forms) : id < known ? &r->forms.list[id] : NULL;
-    if (!to)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(to);
     *to = (form){.at = to->at, .room = to->room, .next = id + 1, .series = series};
     to->wide = wide;
     to->rest = (uint8_t)rest;
@@ -516,8 +515,7 @@ static int put_histogram(reader *r, const assay_wire *whole, const value *v, uin
     }
     while (r->histograms.count <= tag) {
         figure_series *added = ASSAY_VEC_ADD(&r->histograms);
-        if (!added)
-            return ASSAY_ENOMEM;
+        ASSAY_HAVE(added);
         memset(added, 0xff, sizeof *added);
     }
     ASSAY_TRY(put_figures(r, tag, length, step, &found));
@@ -558,8 +556,7 @@ static int put_tensor(reader *r, const assay_wire *whole, const value *v, size_t
     assay_view *view = whole->view;
     double number = 0;
     int status = assay_record_walk_tensor(view, v->tensor.at, v->tensor.end, &parts, NULL);
-    if (status == ASSAY_OK)
-        status = assay_record_describe(view, &parts, &record, NULL);
+    ASSAY_THEN(status, assay_record_describe(view, &parts, &record, NULL));
     bool one = record.elements == 1;
     for (int i = 0; status == ASSAY_OK && i < record.dims; i++)
         one = one && record.shape[i] == 1;
@@ -694,8 +691,7 @@ static int read_file(reader *r, const char *path, assay_error *err)
         return status;
     while (status == ASSAY_OK && (kind == ASSAY_FRAME_WHOLE || kind == ASSAY_FRAME_DAMAGED)) {
         status = take_expected(r, &frames);
-        if (status == ASSAY_OK)
-            status = assay_frames_next(&frames, &kind, err);
+        ASSAY_THEN(status, assay_frames_next(&frames, &kind, err));
         if (status != ASSAY_OK)
             break;
         const unsigned long long at = frames.at;
@@ -742,8 +738,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         r->file = assay_dict_add(log->files, path, strlen(path));
         log->part = (uint32_t)i;
         status = r->file == ASSAY_NO_ID ? ASSAY_ENOMEM : metrics_set_worker(log, place_of.worker);
-        if (status == ASSAY_OK)
-            status = read_file(r, path, err);
+        ASSAY_THEN(status, read_file(r, path, err));
     }
     if (r) {
         forget_forms(r);

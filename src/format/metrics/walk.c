@@ -114,8 +114,7 @@ static int list_file(metrics_place *p, const char *path, const about *a, uint32_
 {
     metrics_file *file = assay_vec_add(&p->files, &p->count, &p->room, sizeof *file);
     char *copy = file ? assay_copy_text(path) : NULL;
-    if (!copy)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(copy);
     *file =
         (metrics_file){.path = copy, .device = a->device, .node = a->node, .size = a->size, .named = named, .kind = -1};
     return ASSAY_OK;
@@ -250,8 +249,7 @@ static int by_node(const void *a, const void *b)
 static int drop_doubles(metrics_place *p)
 {
     metrics_file **list = assay_alloc_zeroed(p->count, sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(list);
     for (size_t i = 0; i < p->count; i++)
         list[i] = &p->files[i];
     if (p->count > 0)
@@ -426,8 +424,7 @@ static int tell_apart(metrics_place *p)
                 continue;
             const size_t room = strlen(p->runs[k].name) + strlen(p->runs[k].id) + sizeof " ()";
             char *longer = assay_alloc(room);
-            if (!longer)
-                return ASSAY_ENOMEM;
+            ASSAY_HAVE(longer);
             snprintf(longer, room, "%s (%s)", p->runs[k].name, p->runs[k].id);
             free(p->runs[k].name);
             p->runs[k].name = longer;
@@ -444,16 +441,13 @@ static int read_place(assay_store *store, int kind, bool search, metrics_place *
         .place = out, .listed = assay_dict_new(), .search = search, .left = search ? (size_t)LOOKED_AT_MOST : SIZE_MAX};
     out->run_keys = assay_dict_new();
     int status = w.listed && out->run_keys ? walk(&w, "", 0) : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = walk_later(&w);
+    ASSAY_THEN(status, walk_later(&w));
     for (size_t i = 0; i < w.later.count; i++)
         free(w.later.list[i]);
     free(w.later.list);
     assay_dict_free(w.listed);
-    if (status == ASSAY_OK)
-        status = drop_doubles(out);
-    if (status == ASSAY_OK)
-        status = choose(&w, kind);
+    ASSAY_THEN(status, drop_doubles(out));
+    ASSAY_THEN(status, choose(&w, kind));
     for (size_t i = 0; i < w.passed.count; i++)
         free(w.passed.list[i]);
     free(w.passed.list);

@@ -216,8 +216,7 @@ static int take_metric(reader *r, const assay_wire *message)
         metrics_unknown(r->log, text, length);
         return ASSAY_OK;
     }
-    if (!added)
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(added);
     size_t step_length = 0;
     const char *step_text = text_of(message, &step, &step_length);
     *added =
@@ -598,10 +597,8 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         else
             status = read_file(r, run->files[i]->path, err);
     }
-    if (status == ASSAY_OK)
-        status = put_summary(r);
-    if (status == ASSAY_OK)
-        status = put_config(r);
+    ASSAY_THEN(status, put_summary(r));
+    ASSAY_THEN(status, put_config(r));
     if (r)
         release(r);
     free(r);

@@ -92,8 +92,7 @@ static phase *find_phase(assay_timeline_reader *r, int64_t row)
 
 static int add_phase(assay_timeline_reader *r, int64_t row)
 {
-    if (!assay_vec_reserve(&r->phases, &r->room, r->count + 1, sizeof *r->phases))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&r->phases, &r->room, r->count + 1, sizeof *r->phases));
     r->last = place_of(r, row);
     memmove(r->phases + r->last + 1, r->phases + r->last, (r->count - r->last) * sizeof *r->phases);
     r->phases[r->last] = (phase){.row = row};

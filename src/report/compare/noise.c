@@ -301,8 +301,7 @@ typedef struct scorer {
 
 static int keep_score(scorer *s, size_t trial, double score)
 {
-    if (!assay_vec_reserve(&s->curve[trial], &s->room[trial], s->curves[trial] + 1, sizeof *s->curve[trial]))
-        return ASSAY_ENOMEM;
+    ASSAY_HAVE(assay_vec_reserve(&s->curve[trial], &s->room[trial], s->curves[trial] + 1, sizeof *s->curve[trial]));
     s->curve[trial][s->curves[trial]++] = (float)fmin(score, 1e30);
     return ASSAY_OK;
 }
