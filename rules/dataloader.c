@@ -6,7 +6,6 @@
  *   too_many  above max_threshold percent */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <assay/search.h>
 

@@ -11,7 +11,6 @@
  * x that is not finite fires, or is left out with only_finite. value = z, threshold = the limit of z. A flipped bit of
  * an exponent multiplies a norm by a large power of two, far beyond what a batch does. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "history.h"
 #include "siblings.h"

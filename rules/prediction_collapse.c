@@ -10,7 +10,6 @@
  * Targets that are not classes, such as those of a regression, are left out (are_classes()); so is a tensor of one
  * number a sample of which none is below 0 at any step and some are above 1, a distance, neither a share nor a score; and
  * one number a sample that goes into a loss without labels, unless it is one of two classes: a critic's judgement. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

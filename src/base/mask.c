@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 enum { WORD_ROOM = 32, NAME_MOST = 200, TOKEN_LEAST = 16 };
 

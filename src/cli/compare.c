@@ -1,6 +1,5 @@
 /* compare.c - assay compare: several trials side by side, without a job file. Otherwise it does what `assay run` does.
  * Two checkpoints, or series of them, are compared tensor by tensor (compare_tensors.c). */
-#include "base/log.h"
 #include "cli/built_in.h"
 #include "cli/compare_tensors.h"
 #include "cli/run.h"

@@ -9,7 +9,6 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/nearest.h"
 #include "report/model/profile.h"
 #include "report/report.h"

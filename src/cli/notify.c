@@ -1,5 +1,4 @@
 /* notify.c - assay notify: do the messages of a job arrive? */
-#include <string.h>
 
 #include "action/actions.h"
 #include "cli/cli.h"

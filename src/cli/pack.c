@@ -1,7 +1,6 @@
 /* pack.c - assay pack: packs trials into one HDF5 file, on all ranks together. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/log.h"

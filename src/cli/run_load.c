@@ -1,5 +1,4 @@
 /* run_load.c - from the command line of `assay run` or `assay compare` to a job: see run.h. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

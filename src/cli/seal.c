@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/s3.h"
 #include "parallel/interrupt.h"

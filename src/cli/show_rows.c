@@ -1,6 +1,5 @@
 /* show_rows.c - rows of `assay show`: statistics of tensors as a table, as JSON and as CSV, and the heads of elements. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "cli/show.h"
 #include "recording/recording.h"

@@ -1,11 +1,8 @@
 /* stats.c - assay stats: the statistics of every tensor as a table, without any rules. */
-#include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/path.h"
 #include "base/search.h"
-#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/events_table.h"
 #include "cli/metrics.h"

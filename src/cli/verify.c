@@ -1,10 +1,8 @@
 /* verify.c - assay verify: is a checkpoint whole and sane, and which one is to be resumed from?
  *
  * The judgement is src/verify's; here are its options, its lines and its exit code. */
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"

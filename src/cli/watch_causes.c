@@ -1,7 +1,6 @@
 /* watch_causes.c - see watch_tell.h: one line for each cause. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/dict.h"
 #include "base/fault.h"

@@ -1,9 +1,7 @@
 /* why.c - assay why: why did a job end, from everything in its directory.
  *
  * The judgement is src/why's; here are its options and its exit code. */
-#include <string.h>
 
-#include "base/log.h"
 #include "cli/built_in.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"

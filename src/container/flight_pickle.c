@@ -2,7 +2,6 @@
 #include "container/flight_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static assay_flight_text text_at(const assay_pickle *p, uint32_t node)
 {

@@ -1,7 +1,6 @@
 /* leveldb.c - see leveldb.h. */
 #include "container/leveldb.h"
 
-#include <string.h>
 #include <zlib.h>
 
 enum { BLOCK = 32768, CHUNK = 7 /* crc32 u32, length u16, type u8 */ };

@@ -1,12 +1,10 @@
 /* world.c - ranks, groups, members and signatures out of the rows of all dumps. */
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/fault.h"
-#include "base/path.h"
 #include <assay/timeline.h> /* assay_sort_integers() */
 
 #include "base/search.h"

@@ -1,7 +1,6 @@
 /* hook.c - opening, configuring, stepping and closing a hook. */
 #include "hook/internal.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* trial_options.c - what a job says of how one of its trials is to be read: "steps", "void",
  * "topology" and "format". */
 #include <stdio.h>
-#include <string.h>
 
 #include "job/job_internal.h"
 

@@ -9,7 +9,6 @@
  * 5. A rank that is missing from the groups of an axis gets the one place that is left for it. */
 #include "mesh/groups.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * are read as text, with the same messages as before. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "pack/pack_internal.h"

@@ -6,7 +6,6 @@
 #include <assay/rule.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/search.h"

@@ -1,13 +1,11 @@
 /* gap.c - see gap.h. */
 #include "verify/gap.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "mesh/topology.h"
-#include "trial/places.h"
 #include "trial/trial_format.h"
 #include "verify/judge.h"
 

@@ -15,7 +15,6 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/vec.h"
-#include "trial/places.h"
 #include "trial/trial_format.h"
 
 enum { SAMPLE = 1 << 16, BLOCK = 1 << 20 };

@@ -1,7 +1,6 @@
 /* verify.c - runs the rules of a verification, looks at the rest, and judges. */
 #include "verify/verify.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

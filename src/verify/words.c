@@ -1,7 +1,6 @@
 /* words.c - what the findings of the rules mean for a checkpoint, and what was not read. */
 #include "verify/words.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What a test of CheckpointStructure found, in words. */

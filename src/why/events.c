@@ -1,6 +1,5 @@
 /* events.c - ranks share the outputs; rank 0 gets what all of them read. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/search.h"

@@ -2,7 +2,6 @@
  * the hardware say of the time before. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/search.h"

@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "base/path.h"
-#include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/files.h"
 
 /* What people put behind or before the name of what they keep for a while, or do not trust. */

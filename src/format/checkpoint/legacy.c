@@ -12,7 +12,6 @@
 
 #include "base/fault.h"
 #include "format/checkpoint/torch.h"
-#include "format/checkpoint/walk.h"
 
 enum { WINDOW = 1 << 16, PICKLE_MOST = 1 << 30, BEFORE_CONTENT = 3 };
 

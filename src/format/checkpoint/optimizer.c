@@ -3,8 +3,6 @@
  *   {"state": {0: {"step": .., "exp_avg": ..}, 1: ..}, "param_groups": [{"params": [0, 1, ..], "lr": ..}, ..]} */
 #include "format/checkpoint/optimizer.h"
 
-#include <string.h>
-
 #include "format/checkpoint/keys.h"
 #include "format/checkpoint/walk.h"
 

@@ -4,11 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/files.h"
-#include "format/checkpoint/names.h"
 #include "format/checkpoint/walk.h"
 
 enum { TEXT_MOST = 60, ITEMS_MOST = 8 };

@@ -1,5 +1,4 @@
 /* line.c - a line that is looked at: cleaned, and parted from what stands in front. */
-#include <string.h>
 
 #include "base/path.h"
 #include "format/joblog/joblog.h"

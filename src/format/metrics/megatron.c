@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "format/metrics/printed.h"
 #include "format/metrics/runs.h"
 

@@ -13,7 +13,6 @@
 #include "base/mask.h"
 #include "base/path.h"
 #include "base/search.h"
-#include "base/vec.h"
 #include "format/metrics/locate.h"
 #include "format/metrics/place.h"
 #include "format/metrics/runs.h"

@@ -1,5 +1,4 @@
 /* monitor.c - msprobe's monitor: CSV files of figures a module, a row a step, in a directory a rank. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 

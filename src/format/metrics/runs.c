@@ -1,7 +1,6 @@
 /* runs.c - see runs.h. */
 #include "format/metrics/runs.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

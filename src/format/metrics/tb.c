@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/crc32c.h"
 #include "base/fault.h"
-#include "base/path.h"
 #include "base/vec.h"
 #include "container/frames.h"
 #include "format/metrics/tb.h"

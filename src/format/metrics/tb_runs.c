@@ -11,7 +11,6 @@
 
 #include "base/fault.h"
 #include "base/path.h"
-#include "base/vec.h"
 #include "format/metrics/tb.h"
 
 enum { TIME_DIGITS = 9 };

@@ -2,7 +2,6 @@
  *
  * 1. Directories of the root whose names have a step are put in order of their steps: a unit's place is its directory.
  * 2. One look at each tells its workers. What lies below no worker's directory is worker_0's. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

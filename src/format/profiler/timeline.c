@@ -3,7 +3,6 @@
  * 1. Line by line: `[`, `]` and a comma at the end are passed over, so that a file that was cut is read up to there.
  * 2. At the first line that is no event the file is looked through once: where it is one JSON array all the same, it
  *    is read on as that, from the element that is due. */
-#include <string.h>
 
 #include "format/profiler/profiler.h"
 

@@ -6,7 +6,6 @@
  * Losses are skewed: see judge(). */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

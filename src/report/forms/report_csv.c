@@ -2,7 +2,6 @@
  * step of a loss. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "report/forms/forms.h"
 #include "report/model/curves.h"

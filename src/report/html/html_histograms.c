@@ -1,6 +1,5 @@
 /* html_histograms.c - how the elements of tensors are distributed over the steps: their quantiles as lines, and beside
  * that a histogram a step, the darker the more of the elements. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

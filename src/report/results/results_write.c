@@ -1,7 +1,6 @@
 /* results_write.c - the tables as HDF5 by all ranks, or the statistics as text by rank 0. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
