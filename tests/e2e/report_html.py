@@ -132,8 +132,11 @@ def check_order(checks, page, name):
     wanted = [w for w in ("verdict", "advice", "loss", "findings", "untested", "trials", "run") if w in order]
     seen = list(dict.fromkeys("findings" if o == "findings" else o for o in order))
     checks.expect(seen == wanted and {"verdict", "advice", "loss", "findings"} <= set(seen), "%s: the order is %s" % (name, seen))
-    tops = page.run("return ['#loss .plot', 'section#findings'].map(s => document.querySelector(s).getBoundingClientRect().top + scrollY)")
+    tops = page.run("return ['#loss figure', 'section#findings'].map(s => document.querySelector(s).getBoundingClientRect().top + scrollY)")
     checks.expect(tops[0] < 1000, "%s: the loss stands at %d px" % (name, tops[0]))
+    drawn = page.run("return document.querySelectorAll('#loss .plot').length")
+    checks.expect((drawn == 0) == (name == "linreg_nan"), "%s: %d curves are drawn, where there is something finite to draw alone" % (name, drawn))
+    checks.expect(drawn > 0 or tops[1] < 600, "%s: without a curve the findings stand at %d px" % (name, tops[1]))
     open_ones = page.run("return [...document.querySelectorAll('#comparison, #trials, #parameters, #classes, #confusion, #run')]"
                          ".filter(s => s.querySelector('details') && s.querySelector('details').open).map(s => s.id)")
     checks.expect(open_ones == [], "%s: not folded: %s" % (name, open_ones))

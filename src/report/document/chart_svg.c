@@ -110,9 +110,12 @@ static void take_line(const doc_series *series, axis *x, axis *y, bool *positive
     }
 }
 
+/* On an axis from 0 the band would lie in less than a twelfth of the height, and what leaves it by half were not seen. */
+enum { FLAT = 12 };
+
 static void find_axes(const doc_chart *chart, axis *x, axis *y)
 {
-    double least_positive = DBL_MAX;
+    double least_positive = DBL_MAX, band_most = DBL_MAX;
     bool positive = true;
     *x = *y = (axis){.least = DBL_MAX, .most = -DBL_MAX};
     for (size_t s = 0; s < chart->count; s++)
@@ -123,6 +126,7 @@ static void find_axes(const doc_chart *chart, axis *x, axis *y)
         widen(x, chart->band->x[i]);
         widen(y, chart->band->low[i]);
         widen(y, chart->band->high[i]);
+        band_most = i == 0 ? chart->band->high[i] : fmax(band_most, chart->band->high[i]);
         positive = positive && chart->band->low[i] > 0;
         least_positive = fmin(least_positive, chart->band->low[i]);
     }
@@ -130,7 +134,7 @@ static void find_axes(const doc_chart *chart, axis *x, axis *y)
         *x = (axis){0};
     if (y->least > y->most)
         *y = (axis){0};
-    else if (positive && y->most / least_positive > 500)
+    else if (positive && (y->most / least_positive > 500 || y->most / FLAT > band_most))
         *y = (axis){.least = log10(y->least), .most = log10(y->most), .logarithmic = true};
     else if (y->least > 0 && y->least < y->most / 2)
         y->least = 0; /* a scale that starts at nothing is not misread */
@@ -370,12 +374,25 @@ static void put_numbers(assay_buf *out, const doc_chart *chart, size_t rows)
     markup_put(out, "</details>");
 }
 
-void chart_put_lines(const doc_chart *chart, size_t most, assay_buf *out)
+static void put_drawing(assay_buf *out, const doc_chart *chart, const detail *d)
 {
     axis x, y;
-    size_t lost = 0;
-    const detail d = detail_of(chart, most);
     find_axes(chart, &x, &y);
+    put_legend(out, chart);
+    markup_put(out, "<p class=\"unit\">");
+    markup_text(out, chart->y_label);
+    markup_put(out, "%s</p><div class=\"frame\">", y.logarithmic ? ", logarithmic" : "");
+    put_plot(out, chart, &x, &y, d);
+    put_ticks(out, &x, &y);
+    markup_put(out, "</div><p class=\"unit x\">");
+    markup_text(out, chart->x_label);
+    markup_put(out, "</p>");
+}
+
+void chart_put_lines(const doc_chart *chart, size_t most, assay_buf *out)
+{
+    size_t values = 0, lost = 0;
+    const detail d = detail_of(chart, most);
     markup_put(out, "<figure class=\"chart\"><figcaption>");
     markup_text_n(out, chart->title, strlen(chart->title), MARKUP_TITLE);
     markup_put(out, "</figcaption>");
@@ -384,22 +401,18 @@ void chart_put_lines(const doc_chart *chart, size_t most, assay_buf *out)
         markup_text(out, chart->remark);
         markup_put(out, "</p>");
     }
-    put_legend(out, chart);
-    markup_put(out, "<p class=\"unit\">");
-    markup_text(out, chart->y_label);
-    markup_put(out, "%s</p><div class=\"frame\">", y.logarithmic ? ", logarithmic" : "");
-    put_plot(out, chart, &x, &y, &d);
-    put_ticks(out, &x, &y);
-    markup_put(out, "</div><p class=\"unit x\">");
-    markup_text(out, chart->x_label);
-    markup_put(out, "</p>");
     for (size_t s = 0; s < chart->count; s++) {
+        values += chart->series[s].count;
         for (size_t i = 0; i < chart->series[s].count; i++)
             lost += !isfinite(chart->series[s].y[i]);
     }
-    if (lost > 0)
+    if (lost < values || chart->band)
+        put_drawing(out, chart, &d);
+    if (lost > 0 && (lost < values || chart->band))
         markup_put(out, "<p class=\"note\">%zu value%s not finite: bars at the upper edge.</p>", lost,
                    lost == 1 ? " is" : "s are");
+    else if (lost > 0)
+        markup_put(out, "<p class=\"note\">Not drawn: of %zu value%s none is finite.</p>", lost, assay_plural(lost));
     put_numbers(out, chart, d.rows);
     markup_put(out, "</figure>\n");
 }

@@ -59,6 +59,9 @@ static void put_charts(doc *d)
     static const char *const labels[] = {"cat", "dog", "<bird>", "fish"};
     const doc_series series[] = {{"run_1", x, a, 4, 0}, {hostile, x, b, 4, 1}};
     const doc_band band = {"the others", x, low, b, 4};
+    static const double far[] = {1, 300, 200, 100}, none[] = {NAN, INFINITY, NAN, NAN}, some[] = {1, 2, 1, 2};
+    const doc_series odd = {"odd", x, far, 4, 0}, lost = {"lost", x, none, 4, 0};
+    const doc_band flat = {"the others", x, some, b, 4};
     const doc_link links[] = {{"rank_0", "rank_1", 3, DOC_PLAIN}, {"rank_0", hostile, NAN, DOC_BAD}};
     doc_put_chart(d, "loss",
                   &(doc_chart){.kind = DOC_LINES,
@@ -72,6 +75,21 @@ static void put_charts(doc *d)
                                .mark = x,
                                .marks = 1,
                                .mark_word = "finding"});
+    doc_put_chart(d, NULL,
+                  &(doc_chart){.kind = DOC_LINES,
+                               .title = "Far above the band: logarithmic",
+                               .x_label = "step",
+                               .y_label = "loss",
+                               .series = &odd,
+                               .count = 1,
+                               .band = &flat});
+    doc_put_chart(d, NULL,
+                  &(doc_chart){.kind = DOC_LINES,
+                               .title = "Nothing finite: not drawn",
+                               .x_label = "step",
+                               .y_label = "loss",
+                               .series = &lost,
+                               .count = 1});
     doc_put_chart(d, NULL,
                   &(doc_chart){.kind = DOC_HEAT,
                                .title = "Wait by rank",
