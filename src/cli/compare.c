@@ -36,16 +36,23 @@ static const assay_setting OPTIONS[] = {
     RUN_ONCE_OPTIONS,
     {0}};
 
-/* Is what is printed of tensors comma-separated? */
 static bool asks_for_rows(const compare_options *o)
 {
-    return o->tensors && o->run.format && strcmp(o->run.format, "csv") == 0;
+    return o->run.format && strcmp(o->run.format, "csv") == 0;
+}
+
+/* Is --format a word that is taken for --reports? */
+static bool asks_for_files(const compare_options *o)
+{
+    const char *form = o->run.format;
+    return form && !asks_for_rows(o) && strcmp(form, "text") != 0 && strcmp(form, "json") != 0;
 }
 
 static bool asks_for_report(const compare_options *o)
 {
     const run_options *r = &o->run;
-    return o->job || o->all || r->out || r->reports || r->learn || r->against || r->baseline || r->trials_from;
+    return o->job || o->all || r->out || r->reports || r->learn || r->against || r->baseline || r->trials_from ||
+           asks_for_files(o);
 }
 
 static bool asks_for_tensors(const compare_options *o)
@@ -87,14 +94,14 @@ static int compare(const cli_context *context, int argc, char **argv)
     int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
     if (parsed == ASSAY_OK && asks_for_rows(&options) && cli_given()->json)
         parsed = assay_fail(&err, ASSAY_EUSAGE, "compare: --json and --format csv exclude each other");
-    else if (asks_for_rows(&options))
+    const int tensors = parsed == ASSAY_OK ? by_tensors(context, &options, &err) : 0;
+    if (tensors < 0)
+        parsed = tensors;
+    if (tensors == 1 && asks_for_rows(&options))
         options.of_tensors.form = ASSAY_LISTING_CSV;
     else
         ASSAY_THEN(parsed, run_choose_form("compare", &options.run, &err));
     options.run.only_odd = !options.all;
-    const int tensors = parsed == ASSAY_OK ? by_tensors(context, &options, &err) : 0;
-    if (tensors < 0)
-        parsed = tensors;
     if (tensors == 1) {
         if (options.run.json)
             options.of_tensors.form = ASSAY_LISTING_JSON;

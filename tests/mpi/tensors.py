@@ -85,6 +85,8 @@ def check_layouts(test):
         said = test.run(layout, 0, "compare", test.work / "safetensors", test.work / layout, *names)
         test.begins(layout, said, "equal: 12 tensors at 2 steps, bit for bit")
     said = test.run("one step each", 1, "compare", test.work / "sharded" / "checkpoint-10", test.work / "dcp" / "step20")
+    rows = test.run("rows of them", 1, "compare", test.work / "sharded" / "checkpoint-10", test.work / "dcp" / "step20", "--format", "csv")
+    test.checks.expect(rows.startswith("step,worker,") and len(rows.splitlines()) > 2, "--format csv of two checkpoints: %r" % rows[:200])
     test.begins("one step each", said, "different: 6 of 6 tensors at 1 step; first embed.weight")
 
 
