@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include <assay/rule.h>
+#include <assay/search.h>
 
 enum { APPEARED, DTYPE, FILES, OPTIMIZER, SHAPE, TIED, VANISHED, TESTS };
 static const char *const tests[] = {
@@ -413,17 +414,7 @@ typedef struct surplus {       /* of a worker at a step */
     uint64_t own, others;      /* of the shape of that row: tensors of the model, numbers */
 } surplus;
 
-static int compare_shaped(const void *a, const void *b)
-{
-    const shaped *x = a, *y = b;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return x->kept != y->kept ? (x->kept < y->kept ? -1 : 1) : (x->row > y->row) - (x->row < y->row);
-}
+ASSAY_ORDER_BY(compare_shaped, shaped, worker, step, hash, kept, row)
 
 /* What a name is for this test: of the model 0, of a number that keeps something of its shape 1 and more, else -1. */
 static int kept_of(const char *name)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/search.h>
+
 #include "laws/loss.h"
 #include "laws/statistics.h"
 #include "laws/sums.h"
@@ -542,11 +544,7 @@ typedef struct moments_off {
     uint64_t count, some_count;
 } moments_off;
 
-static int compare_places(const void *a, const void *b)
-{
-    const judged *x = a, *y = b;
-    return x->worker != y->worker ? (x->worker < y->worker ? -1 : 1) : (x->step > y->step) - (x->step < y->step);
-}
+ASSAY_ORDER_BY(compare_places, judged, worker, step)
 
 static void note_moments(moments_off *off, const judged *list, uint64_t n)
 {

@@ -60,6 +60,7 @@
     }
 ASSAY_ORDER_OF_(assay_order_i64, int64_t)
 ASSAY_ORDER_OF_(assay_order_u32, uint32_t)
+ASSAY_ORDER_OF_(assay_order_i32, int32_t)
 ASSAY_ORDER_OF_(assay_order_f64, double)
 static inline int assay_order_texts(const void *a, const void *b)
 {

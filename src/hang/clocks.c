@@ -28,12 +28,7 @@ typedef struct clocks {
     assay_hang_clock *clock;  /* by row */
 } clocks;
 
-static int order_members(const void *a, const void *b)
-{
-    const member *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->group, y->group);
-    return order ? order : ASSAY_ORDER(x->row, y->row);
-}
+ASSAY_ORDER_BY(order_members, member, group, row)
 
 static uint64_t key_of(const assay_flight_group *g)
 {
@@ -48,11 +43,6 @@ static bool ends_together(const assay_flight_row *row, const assay_flight_item *
     const char *name =
         i->signature < row->signatures && row->signature[i->signature].name ? row->signature[i->signature].name : "";
     return i->completed > 0 && !i->open && (strstr(name, "all_") || strstr(name, "reduce_scatter"));
-}
-
-static int order_reals(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const double *)a, *(const double *)b);
 }
 
 /* Sets how far a clock is ahead of another one's, which is known. False without memory. */
@@ -77,7 +67,7 @@ static bool compare(clocks *c, const member *known, const member *other)
     const size_t n = c->apart.count;
     if (n < LEAST)
         return true;
-    qsort(c->apart.list, n, sizeof *c->apart.list, order_reals);
+    qsort(c->apart.list, n, sizeof *c->apart.list, assay_order_f64);
     if (c->apart.list[n - 1 - n / 4] - c->apart.list[n / 4] <= SPREAD)
         c->clock[other->row] = (assay_hang_clock){
             .rank = b->rank, .ahead = c->clock[known->row].ahead + c->apart.list[n / 2], .collectives = (uint32_t)n};

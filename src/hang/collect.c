@@ -125,12 +125,7 @@ int assay_hang_files_join(assay_hang_files *earlier, assay_cursor *later, assay_
     return status == ASSAY_OK ? status : assay_fail(err, ASSAY_EINTERNAL, "dumps of another rank cannot be joined");
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-    const assay_flight_row *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->rank, y->rank);
-    return order ? order : ASSAY_ORDER(x->file, y->file);
-}
+ASSAY_ORDER_BY(compare_rows, assay_flight_row, rank, file)
 
 static int name_second(assay_hang_files *files, const assay_event_files *list, const assay_flight_row *first,
                        const assay_flight_row *second)

@@ -9,17 +9,7 @@ typedef struct shown { /* what one rank calls */
     const hang_signature *signature;
 } shown;
 
-static int by_key(const void *a, const void *b)
-{
-    const shown *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->key, y->key);
-    return order ? order : ASSAY_ORDER(x->rank, y->rank);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
-}
+ASSAY_ORDER_BY(by_key, shown, key, rank)
 
 /* The ranks outside of the largest class; all, where two are equally large. 0: all are alike. */
 static uint32_t name_minority(shown *list, uint32_t count, uint32_t *named)
@@ -41,7 +31,7 @@ static uint32_t name_minority(shown *list, uint32_t count, uint32_t *named)
     for (uint32_t i = 0; i < count; i++)
         if (twice || i < from || i >= from + largest)
             named[n++] = list[i].rank;
-    qsort(named, n, sizeof *named, by_rank);
+    qsort(named, n, sizeof *named, assay_order_u32);
     return n;
 }
 
@@ -95,7 +85,7 @@ uint32_t hang_compare(const hang_world *w, uint32_t group, int64_t number, const
         *kind = "total";
         for (uint32_t i = 0; i < count; i++)
             named[found++] = list[i].rank;
-        qsort(named, found, sizeof *named, by_rank);
+        qsort(named, found, sizeof *named, assay_order_u32);
     }
     return found;
 }

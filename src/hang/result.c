@@ -501,11 +501,6 @@ static void put_mismatches(hang_world *w, assay_hang *out)
 
 /* ---- all ---- */
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void put_versions(hang_world *w, assay_hang *out)
 {
     const char **list = hang_take(w, w->ranks, sizeof *list);
@@ -515,7 +510,7 @@ static void put_versions(hang_world *w, assay_hang *out)
             list[count++] = w->rank[r].row->version ? w->rank[r].row->version : "";
     if (!list)
         return;
-    qsort(list, count, sizeof *list, compare_texts);
+    qsort(list, count, sizeof *list, assay_order_texts);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(list[i], list[i - 1]) != 0)
             list[out->versions++] = list[i];

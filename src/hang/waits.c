@@ -77,13 +77,7 @@ typedef struct standing {
     int64_t number;
 } standing;
 
-static int compare_standing(const void *a, const void *b)
-{
-    const standing *x = a, *y = b;
-    int order = ASSAY_ORDER(x->group, y->group);
-    order = order ? order : ASSAY_ORDER(x->number, y->number);
-    return order ? order : ASSAY_ORDER(x->rank, y->rank);
-}
+ASSAY_ORDER_BY(compare_standing, standing, group, number, rank)
 
 static void find_stops(hang_world *w)
 {

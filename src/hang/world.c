@@ -28,11 +28,6 @@ static uint32_t text_id(hang_world *w, const assay_buf *text)
 
 /* ---- files of an earlier attempt ---- */
 
-static int compare_times(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int64_t *)a, *(const int64_t *)b);
-}
-
 /* The time before which a file is left over; INT64_MIN: none is. */
 static int64_t oldest_time(hang_world *w, const assay_flight_row *row, size_t rows, double max_age)
 {
@@ -43,7 +38,7 @@ static int64_t oldest_time(hang_world *w, const assay_flight_row *row, size_t ro
             time[count++] = row[i].newest;
     if (count == 0)
         return INT64_MIN;
-    qsort(time, count, sizeof *time, compare_times);
+    qsort(time, count, sizeof *time, assay_order_i64);
     const double limit = (double)time[count / 2] - max_age * 1e9;
     return limit <= -9.2e18 ? INT64_MIN : (int64_t)limit;
 }
@@ -123,11 +118,6 @@ static int64_t put_elements(const int64_t *size, uint32_t count, assay_buf *out)
     return total;
 }
 
-static int compare_words(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The types of both lists in byte order, each once, with commas. */
 static void put_types(hang_world *w, const assay_flight_part *part, assay_buf *out)
 {
@@ -146,7 +136,7 @@ static void put_types(hang_world *w, const assay_flight_part *part, assay_buf *o
             word[count++] = p;
         text += size + 1;
     }
-    qsort(word, count, sizeof *word, compare_words);
+    qsort(word, count, sizeof *word, assay_order_texts);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(word[i], word[i - 1]) != 0)
             assay_put_format(out, "%s%s", i ? "," : "", word[i]);
@@ -509,12 +499,7 @@ static void put_members(building *b)
     }
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    const hang_name *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->number, y->number);
-    return order ? order : ASSAY_ORDER(x->order, y->order);
-}
+ASSAY_ORDER_BY(compare_names, hang_name, number, order)
 
 /* What the numbers of a group are called: as the lowest rank does whose region is not open. */
 static void name_numbers(hang_world *w, hang_group *g)

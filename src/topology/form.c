@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "trial/trial_format.h"
 #include "trial/shard.h"
@@ -103,19 +104,7 @@ typedef struct forming {
     size_t copies, copy_room;
 } forming;
 
-static int compare_pieces(const void *a, const void *b)
-{
-    const piece *x = a, *y = b;
-    if (x->tensor != y->tensor)
-        return x->tensor < y->tensor ? -1 : 1;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    if (x->copy != y->copy)
-        return x->copy < y->copy ? -1 : 1;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return (x->entry > y->entry) - (x->entry < y->entry);
-}
+ASSAY_ORDER_BY(compare_pieces, piece, tensor, mode, copy, place, entry)
 
 static int compare_copies(const void *a, const void *b)
 {

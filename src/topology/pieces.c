@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "container/pickle.h"
 #include "mesh/draft.h"
@@ -175,13 +176,7 @@ typedef struct putting {
     assay_problems *problems;
 } putting;
 
-static int compare_pieces(const void *a, const void *b)
-{
-    const assay_said_piece *x = a, *y = b;
-    if (x->tensor != y->tensor)
-        return x->tensor < y->tensor ? -1 : 1;
-    return (x->worker > y->worker) - (x->worker < y->worker);
-}
+ASSAY_ORDER_BY(compare_pieces, assay_said_piece, tensor, worker)
 
 /* A worker that said nothing may have what is missing. */
 static int name_misfit(const putting *p, const assay_said_piece *piece, size_t count)

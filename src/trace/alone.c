@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/internal.h"
 
 const char *assay_trace_cause_word(int cause)
@@ -25,12 +26,7 @@ typedef struct launched {
 
 /* ---- launches ---- */
 
-static int compare_calls(const void *a, const void *b)
-{
-    const runtime_call *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->correlation, y->correlation);
-    return order ? order : ASSAY_ORDER(x->begin, y->begin);
-}
+ASSAY_ORDER_BY(compare_calls, runtime_call, correlation, begin)
 
 static int order_of_correlation(const void *item, const void *key)
 {
@@ -167,13 +163,7 @@ static void add_gap(gap_finder *g, int64_t from, const launched *next)
     keep_gap(g->alone, &gap);
 }
 
-static int compare_launched(const void *a, const void *b)
-{
-    const launched *x = a, *y = b;
-    int order = ASSAY_ORDER(x->of->begin, y->of->begin);
-    order = order ? order : ASSAY_ORDER(x->launch, y->launch);
-    return order ? order : ASSAY_ORDER(x->of, y->of);
-}
+ASSAY_ORDER_BY(compare_launched, launched, of->begin, launch, of)
 
 static void find_gaps(gap_finder *g, const launched *list, size_t count)
 {
@@ -289,10 +279,7 @@ typedef struct named_time {
     int64_t time;
 } named_time;
 
-static int compare_named(const void *a, const void *b)
-{
-    return ASSAY_ORDER(((const named_time *)a)->name, ((const named_time *)b)->name);
-}
+ASSAY_ORDER_BY(compare_named, named_time, name)
 
 /* Appends a row of the collector for each name. */
 static int add_sums(assay_trace_collector *c, file_row *row, named_time *list, size_t count, int kind)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/side.h"
 
 typedef struct edge { /* how far the clock of `to` is ahead of that of `from` */
@@ -9,13 +10,7 @@ typedef struct edge { /* how far the clock of `to` is ahead of that of `from` */
     int64_t ahead;
 } edge;
 
-static int compare_edges(const void *a, const void *b)
-{
-    const edge *x = a, *y = b;
-    int order = ASSAY_ORDER(x->from, y->from);
-    order = order ? order : ASSAY_ORDER(x->to, y->to);
-    return order ? order : ASSAY_ORDER(x->ahead, y->ahead);
-}
+ASSAY_ORDER_BY(compare_edges, edge, from, to, ahead)
 
 static int order_of_from(const void *item, const void *key)
 {

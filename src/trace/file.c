@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/internal.h"
 
 enum {
@@ -465,10 +466,7 @@ static int32_t rank_of_name(const char *path)
     return from < length ? number_at(name + from) : -1;
 }
 
-static int compare_said(const void *a, const void *b)
-{
-    return ASSAY_ORDER(((const said_group *)a)->name, ((const said_group *)b)->name);
-}
+ASSAY_ORDER_BY(compare_said, said_group, name)
 
 /* A group whose ranks no event had gets those that the head of the file has, or none. */
 static void settle_group(assay_trace_collector *c, const trace_file *f, communication *k)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/side.h"
 
 const char *assay_trace_text(const assay_trace_data *data, uint32_t text)
@@ -47,12 +48,7 @@ typedef struct listed { /* a file with its rows */
     stretch rows;
 } listed;
 
-static int compare_listed(const void *a, const void *b)
-{
-    const listed *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->row->rank, y->row->rank);
-    return order ? order : ASSAY_ORDER(x->row->number, y->row->number);
-}
+ASSAY_ORDER_BY(compare_listed, listed, row->rank, row->number)
 
 static int add_problem(assay_trace_data *data, uint32_t file, char *text)
 {
@@ -203,13 +199,7 @@ typedef struct numbered_step {
     uint64_t row;
 } numbered_step;
 
-static int compare_steps(const void *a, const void *b)
-{
-    const numbered_step *x = a, *y = b;
-    int order = ASSAY_ORDER(x->number, y->number);
-    order = order ? order : ASSAY_ORDER(x->rank, y->rank);
-    return order ? order : ASSAY_ORDER(x->row, y->row);
-}
+ASSAY_ORDER_BY(compare_steps, numbered_step, number, rank, row)
 
 /* The end of the stretch of one number. */
 static size_t end_of_number(const numbered_step *list, size_t count, size_t from)
@@ -355,12 +345,7 @@ static void add_alone(assay_trace_alone *to, const assay_trace_alone *more)
     memcpy(to->gap, gaps, to->gaps * sizeof *gaps);
 }
 
-static int compare_sum_names(const void *a, const void *b)
-{
-    const assay_trace_sum *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->kind, y->kind);
-    return order ? order : ASSAY_ORDER(x->name, y->name);
-}
+ASSAY_ORDER_BY(compare_sum_names, assay_trace_sum, kind, name)
 
 static const assay_trace_data *sorted_data; /* whose names the order below asks; one thread finishes */
 
@@ -447,16 +432,11 @@ static int add_ranks(side *s)
     return status;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const int32_t *)a, *(const int32_t *)b);
-}
-
 static size_t sort_ranks(int32_t *list, size_t count)
 {
     size_t kept = 0;
     if (count > 1)
-        qsort(list, count, sizeof *list, compare_numbers);
+        qsort(list, count, sizeof *list, assay_order_i32);
     for (size_t i = 0; i < count; i++)
         if (kept == 0 || list[kept - 1] != list[i])
             list[kept++] = list[i];
@@ -473,7 +453,7 @@ static int find_missing(side *s)
         for (uint32_t m = 0; m < data->group[g].members; m++) {
             const int32_t rank = data->group[g].member[m];
             if (side_find_rank(s, rank) ||
-                bsearch(&rank, data->set_aside, data->sets_aside, sizeof rank, compare_numbers))
+                bsearch(&rank, data->set_aside, data->sets_aside, sizeof rank, assay_order_i32))
                 continue;
             int32_t *to = ASSAY_VEC_ADD(&missing);
             if (!to) {

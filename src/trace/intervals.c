@@ -2,14 +2,10 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/internal.h"
 
-static int compare_intervals(const void *a, const void *b)
-{
-    const interval *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->begin, y->begin);
-    return order ? order : ASSAY_ORDER(x->end, y->end);
-}
+ASSAY_ORDER_BY(compare_intervals, interval, begin, end)
 
 size_t trace_union(interval *list, size_t count)
 {

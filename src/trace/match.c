@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/side.h"
 
 int64_t trace_lower_median(int64_t *list, size_t n)
@@ -89,14 +90,9 @@ static pair_ranks ranks_of(const side *s, uint32_t kernel)
 
 /* ---- groups ---- */
 
-static int order_of_rank(const void *item, const void *key)
-{
-    return ASSAY_ORDER(*(const int32_t *)item, *(const int32_t *)key);
-}
-
 bool trace_group_has(const assay_trace_group *group, int32_t rank)
 {
-    const size_t at = assay_lower_bound(group->member, group->members, sizeof rank, &rank, order_of_rank);
+    const size_t at = assay_lower_bound(group->member, group->members, sizeof rank, &rank, assay_order_i32);
     return at < group->members && group->member[at] == rank;
 }
 

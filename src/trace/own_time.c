@@ -10,19 +10,9 @@
 
 /* ---- steps ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const step_span *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->number, y->number);
-    return order ? order : ASSAY_ORDER(x->order, y->order);
-}
+ASSAY_ORDER_BY(compare_numbers, step_span, number, order)
 
-static int compare_begins(const void *a, const void *b)
-{
-    const step_span *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->begin, y->begin);
-    return order ? order : ASSAY_ORDER(x->number, y->number);
-}
+ASSAY_ORDER_BY(compare_begins, step_span, begin, number)
 
 uint32_t trace_step_of(const step_row *steps, size_t count, int64_t launch)
 {
@@ -129,20 +119,9 @@ static int64_t own_at(const own_clock *o, int64_t time)
 
 /* ---- kernels ---- */
 
-static int compare_kernels(const void *a, const void *b)
-{
-    const communication *x = a, *y = b;
-    int order = ASSAY_ORDER(x->begin, y->begin);
-    order = order ? order : ASSAY_ORDER(x->end, y->end);
-    return order ? order : ASSAY_ORDER(x->order, y->order);
-}
+ASSAY_ORDER_BY(compare_kernels, communication, begin, end, order)
 
-static int compare_launches(const void *a, const void *b)
-{
-    const host_launch *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->external, y->external);
-    return order ? order : ASSAY_ORDER(x->time, y->time);
-}
+ASSAY_ORDER_BY(compare_launches, host_launch, external, time)
 
 static int order_of_external(const void *item, const void *key)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "trace/side.h"
 
 static const char *text_of(const side *s, uint32_t text)
@@ -56,13 +57,7 @@ static int find_losses(const side *s, losses *l)
     return there ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-static int compare_late(const void *a, const void *b)
-{
-    const assay_trace_late *x = a, *y = b;
-    int order = ASSAY_ORDER(x->step, y->step);
-    order = order ? order : ASSAY_ORDER(x->group, y->group);
-    return order ? order : ASSAY_ORDER(x->rank, y->rank);
-}
+ASSAY_ORDER_BY(compare_late, assay_trace_late, step, group, rank)
 
 /* A row for each member, all but the last one's empty. */
 static int add_late(side *s, const losses *l, const operation *o, void *rows)

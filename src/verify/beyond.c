@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/json_pull.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "container/inflate.h"
 #include "trial/places.h"
@@ -681,11 +682,7 @@ typedef struct failure {
     uint64_t length;
 } failure;
 
-static int compare_failures(const void *a, const void *b)
-{
-    const failure *x = a, *y = b;
-    return (x->number > y->number) - (x->number < y->number);
-}
+ASSAY_ORDER_BY(compare_failures, failure, number)
 
 static void name_failure(looking *l, const failure *f)
 {

@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "trial/places.h"
 #include "trial/trial_format.h"
@@ -65,11 +66,7 @@ static bool is_asked(const judging *g, int64_t step)
 
 /* ---- steps ---- */
 
-static int compare_steps(const void *a, const void *b)
-{
-    const assay_verify_step *x = a, *y = b;
-    return (x->step > y->step) - (x->step < y->step);
-}
+ASSAY_ORDER_BY(compare_steps, assay_verify_step, step)
 
 static assay_verify_step *find_step(const assay_verification *j, int64_t step)
 {

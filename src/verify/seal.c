@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "report/output.h"
 #include "trial/places.h"
@@ -144,11 +145,7 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const assay_seal_file *)a)->path, ((const assay_seal_file *)b)->path);
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-    const assay_seal_range *x = a, *y = b;
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
+ASSAY_ORDER_BY(compare_ranges, assay_seal_range, offset)
 
 /* The tensors that lie in a range of a file each. Those in pieces have none, nor has one that lies over another. */
 static int add_ranges(seals *s, const sealing *u)

@@ -37,13 +37,7 @@ typedef struct watching {
     assay_verify_places places;
 } watching;
 
-static int compare_files(const void *a, const void *b)
-{
-    const kept_file *x = a, *y = b;
-    if (x->name != y->name)
-        return x->name < y->name ? -1 : 1;
-    return (x->unit > y->unit) - (x->unit < y->unit);
-}
+ASSAY_ORDER_BY(compare_files, kept_file, name, unit)
 
 /* ---- which files ---- */
 

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "container/safetensors.h"
 #include "trial/trial_format.h"
@@ -156,11 +157,7 @@ static int look_at_records(const assay_trial_files *trial, const file_records *o
 
 /* ---- pieces of tensors that lie in files of several ranks ---- */
 
-static int compare_extents(const void *a, const void *b)
-{
-    const extent *x = a, *y = b;
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
+ASSAY_ORDER_BY(compare_extents, extent, offset)
 
 static int take_header(const assay_safetensors *header, uint64_t begin, extents *at)
 {

@@ -45,13 +45,7 @@ static int add_range(ranges *r, uint32_t file, uint64_t offset, uint64_t length)
     return ASSAY_OK;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-    const range *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return (x->from > y->from) - (x->from < y->from);
-}
+ASSAY_ORDER_BY(compare_ranges, range, file, from)
 
 /* Bytes that the ranges lie in, each counted once. */
 static uint64_t covered(ranges *r)
@@ -164,15 +158,7 @@ static const char *place_of_unit(const assay_catalog *catalog, const assay_unit 
     return assay_checkpoint_place(places_of(catalog), unit->place, &step);
 }
 
-static int compare_tensors(const void *a, const void *b)
-{
-    const assay_ckpt_tensor *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
-}
+ASSAY_ORDER_BY(compare_tensors, assay_ckpt_tensor, file, offset, name)
 
 /* Are the tensors those of all names, in the order of their numbers? */
 static bool in_order_of_names(const assay_contents *c)

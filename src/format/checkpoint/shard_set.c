@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "format/checkpoint/shard_map.h"
 
 /* The name of a shard with a star for its number. */
@@ -75,13 +76,7 @@ typedef struct mismatch {
     uint32_t file, tensor;
 } mismatch;
 
-static int compare_mismatches(const void *a, const void *b)
-{
-    const mismatch *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
-}
+ASSAY_ORDER_BY(compare_mismatches, mismatch, file, tensor)
 
 /* Names the tensors that a file of the map lacks, and those that it has and the map gives to another: file by file, and of
  * each tensor at most one in each of two files. 0 or ASSAY_ENOMEM. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 
 typedef struct parameter {
     uint32_t group;
@@ -264,15 +265,7 @@ static int add_runs(assay_zero *z, span s, uint64_t at, uint64_t count, uint64_t
 
 /* ---- groups ---- */
 
-static int compare_flats(const void *a, const void *b)
-{
-    const flat *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->group > y->group) - (x->group < y->group);
-}
+ASSAY_ORDER_BY(compare_flats, flat, key, rank, group)
 
 static int compare_by_group(const void *a, const void *b)
 {

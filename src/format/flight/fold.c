@@ -310,11 +310,6 @@ typedef struct listed { /* a group's operations of one kind, in order */
     uint32_t count;
 } listed;
 
-static int compare_ranks(const void *a, const void *b)
-{
-    return ASSAY_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
-}
-
 /* The ranks of a group in ascending order: as they stand, or sorted into *copy, which the caller frees. */
 static const uint32_t *ascending(fold *f, const assay_flight_config *config, uint32_t **copy)
 {
@@ -329,7 +324,7 @@ static const uint32_t *ascending(fold *f, const assay_flight_config *config, uin
     f->no_memory = f->no_memory || !*copy;
     if (*copy) {
         memcpy(*copy, rank, config->count * sizeof **copy);
-        qsort(*copy, config->count, sizeof **copy, compare_ranks);
+        qsort(*copy, config->count, sizeof **copy, assay_order_u32);
     }
     return *copy;
 }
@@ -507,21 +502,14 @@ static void put_p2p(fold *f, listed list, const assay_flight_config *config, ass
 
 /* ---- status ---- */
 
-static int compare_status(const void *a, const void *b)
-{
-    return ASSAY_ORDER(((const assay_flight_status *)a)->pg_id, ((const assay_flight_status *)b)->pg_id);
-}
+ASSAY_ORDER_BY(compare_status, assay_flight_status, pg_id)
 
 typedef struct numbered { /* a group whose name is a decimal number */
     int64_t name;
     uint32_t config;
 } numbered;
 
-static int compare_numbered(const void *a, const void *b)
-{
-    const numbered *x = a, *y = b;
-    return ASSAY_ORDER(x->name, y->name);
-}
+ASSAY_ORDER_BY(compare_numbered, numbered, name)
 
 static uint32_t status_at(const assay_flight_status *list, uint32_t count, int64_t id)
 {

@@ -108,17 +108,12 @@ static int add_name(assay_log_names *names, const char *tag)
     return assay_log_names_add(names, name, PREFIX_LENGTH + length);
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sorts them; of equal ones one stays. */
 static void settle_names(assay_log_names *names)
 {
     size_t kept = 0;
     if (names->count > 1)
-        qsort(names->list, names->count, sizeof *names->list, compare_texts);
+        qsort(names->list, names->count, sizeof *names->list, assay_order_texts);
     for (size_t i = 0; i < names->count; i++) {
         if (kept > 0 && strcmp(names->list[kept - 1], names->list[i]) == 0)
             free(names->list[i]);
@@ -348,7 +343,7 @@ static int name_instead(judging *j)
         if (has[t])
             tags[j->out->tags++] = assay_dict_name(j->log->tags, t, NULL);
     if (status == ASSAY_OK && j->out->tags > 1)
-        qsort(tags, j->out->tags, sizeof *tags, compare_texts);
+        qsort(tags, j->out->tags, sizeof *tags, assay_order_texts);
     for (int pass = 0; pass < 2 && status == ASSAY_OK; pass++)
         for (uint64_t t = 0; t < j->out->tags && status == ASSAY_OK; t++) {
             const bool maybe = may_be_loss(tags[t], strlen(tags[t]));

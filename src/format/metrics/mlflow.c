@@ -39,12 +39,7 @@ double mlflow_number(double value)
     return value >= DBL_MAX ? INFINITY : value <= -DBL_MAX ? -INFINITY : value;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const mlflow_value *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->time, y->time);
-    return order ? order : ASSAY_ORDER(x->order, y->order);
-}
+ASSAY_ORDER_BY(by_time, mlflow_value, time, order)
 
 int mlflow_put(metrics_log *log, const char *key, size_t length, mlflow_values *values)
 {

@@ -131,13 +131,7 @@ static int find_groups(packer *p)
     return status;
 }
 
-static int by_unit(const void *a, const void *b)
-{
-    const metrics_unit *x = a, *y = b;
-    int order = ASSAY_ORDER(x->step, y->step);
-    order = order ? order : ASSAY_ORDER(x->worker, y->worker);
-    return order ? order : ASSAY_ORDER(x->mode, y->mode);
-}
+ASSAY_ORDER_BY(by_unit, metrics_unit, step, worker, mode)
 
 /* Calls for each value of each series, by tag, with the place of its unit's counter. */
 typedef void value_visit(void *context, const metrics_series *s, size_t k, uint64_t *unit);

@@ -392,12 +392,7 @@ typedef struct placed {
     size_t place;
 } placed;
 
-static int by_step(const void *a, const void *b)
-{
-    const placed *x = a, *y = b;
-    const int order = ASSAY_ORDER(x->value.step, y->value.step);
-    return order ? order : ASSAY_ORDER(x->place, y->place);
-}
+ASSAY_ORDER_BY(by_step, placed, value.step, place)
 
 static int sort_series(metrics_log *log, metrics_series *s)
 {
