@@ -11,7 +11,7 @@
 enum { ASSAY_FILES_MOST = 1 << 24, ASSAY_PATH_ROOM = 4096 };
 
 typedef struct assay_entry {
-    uint64_t offset;    /* of the record in its file */
+    uint64_t offset;    /* of the record in its file; of one put together of others: assay_entry_order() */
     uint64_t length;    /* of the whole record, frame included */
     uint32_t tensor;    /* dictionary id of the tensor's own name */
     uint32_t kind : 8;  /* ASSAY_RAW or a reduction (assay/rule.h) */
@@ -78,6 +78,14 @@ typedef struct assay_shard {
     size_t shape_count, shape_room;
     assay_manifest claims; /* of the index that was read; they stay with the rank that read it */
 } assay_shard;
+
+/* The place of an entry in the order in which its part was saved. Entries are sorted by their places, so that is their
+ * number; records that are put together of others have no place of their own, and their offset is the order. */
+static inline uint32_t assay_entry_order(const assay_shard *shard, const assay_part *part, const assay_entry *entry)
+{
+    return part->format == ASSAY_FORMAT_ASSEMBLED ? (uint32_t)entry->offset
+                                                  : (uint32_t)(entry - &shard->entries[part->first]);
+}
 
 /* An empty shard, and its end: frees all parts, entries and shapes. */
 void assay_shard_init(assay_shard *s);

@@ -213,14 +213,15 @@ static bool is_small(assay_lookahead *a, const assay_tensor_result *result)
 
 /* Will the next record of the tensor be compared with this one, and with none of its own step? */
 static bool saves_reading(const assay_lookahead *a, const assay_file_pool *pool, const assay_step_work *work,
-                          const assay_part *part, const assay_entry *entry, const assay_record_demand *demand)
+                          const assay_step_record *of)
 {
-    assay_reference_key key = {entry->tensor, part->worker, 0};
-    if (work->range || entry->kind != ASSAY_RAW || (entry->length < LARGE && !assay_fault_now(ASSAY_FAULT_AHEAD)) ||
-        !assay_reference_cache_find(pool->reference_cache, key, entry))
+    assay_reference_key key = {of->entry->tensor, of->part->worker, 0};
+    if (work->range || of->entry->kind != ASSAY_RAW ||
+        (of->entry->length < LARGE && !assay_fault_now(ASSAY_FAULT_AHEAD)) ||
+        !assay_reference_cache_find(pool->reference_cache, key, of->entry))
         return false;
-    for (uint32_t k = 0; k < demand->measures; k++) {
-        const assay_measure *measure = &a->source->plan->measures[demand->measure[k]];
+    for (uint32_t k = 0; k < of->demand->measures; k++) {
+        const assay_measure *measure = &a->source->plan->measures[of->demand->measure[k]];
         if (assay_measure_pairs(measure) ||
             (measure->kind == ASSAY_MEASURE_CHANGE && measure->reference == ASSAY_REFERENCE_FIRST_WORKER))
             return false;
@@ -259,18 +260,18 @@ static int measure_later(assay_lookahead *a, assay_file_pool *pool, const assay_
     const early_step *early = find_step(a, a->work.step);
     assay_error err = {""};
     bool measured;
-    const assay_record_demand *demand = assay_demand_of(&a->demand, part, a->work.step->mode, entry);
-    if (!(demand->kinds >> ASSAY_RAW & 1) || find_result(early, entry) || (early && early->full))
+    const assay_step_record of = {part, entry, assay_demand_of(&a->demand, part, a->work.step->mode, entry)};
+    if (!(of.demand->kinds >> ASSAY_RAW & 1) || find_result(early, entry) || (early && early->full))
         return ASSAY_OK;
     int status = open_later(pool, part, entry->file, turn, &err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     assay_reader_expect(pool->main->reader, entry->offset, entry->offset + entry->length);
     assay_tensor_result result = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
-    result.view.order = (uint32_t)(entry - &source->shard.entries[part->first]);
+    result.view.order = assay_entry_order(&source->shard, part, entry);
     result.view.name = assay_dict_name(source->info->tensors, entry->tensor, NULL);
     assay_step_work_clear(&a->work);
-    status = assay_record_measure(pool, &a->work, part, entry, demand, &result, &measured);
+    status = assay_record_measure(pool, &a->work, &of, &result, &measured);
     if (status == ASSAY_OK && a->partial.problems.total > 0) {
         assay_partial_release(&a->partial, NULL);
         return assay_partial_init(&a->partial, a->source->plan->instances);
@@ -279,10 +280,11 @@ static int measure_later(assay_lookahead *a, assay_file_pool *pool, const assay_
 }
 
 int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const assay_step_work *work,
-                            const assay_part *part, const assay_entry *entry, const assay_record_demand *demand,
-                            const assay_tensor_result *result)
+                            const assay_step_record *of, const assay_tensor_result *result)
 {
-    if (!saves_reading(a, pool, work, part, entry, demand))
+    const assay_part *part = of->part;
+    const assay_entry *entry = of->entry;
+    if (!saves_reading(a, pool, work, of))
         return ASSAY_OK;
     find_parts(a, work->step, part);
     if (a->part_count == 0 || !is_small(a, result))

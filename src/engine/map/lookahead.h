@@ -32,8 +32,7 @@ void assay_lookahead_until(assay_lookahead *a, uint64_t end);
 /* After a raw record of the step was measured: measures the same tensor of the same worker in the next steps, if that
  * saves reading. The pool's main file is the same before and after. 0 or ASSAY_ENOMEM. */
 int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const assay_step_work *work,
-                            const assay_part *part, const assay_entry *entry, const assay_record_demand *demand,
-                            const assay_tensor_result *result);
+                            const assay_step_record *of, const assay_tensor_result *result);
 
 /* Does the result of an entry of the step wait? */
 bool assay_lookahead_has(const assay_lookahead *a, const assay_step_work *work, const assay_entry *entry);

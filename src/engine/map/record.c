@@ -263,25 +263,30 @@ static int conclude(const assay_record_work *w, int status, int checksum, bool *
     return ASSAY_OK;
 }
 
-int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_part *part, const assay_entry *entry,
-                         const assay_record_demand *demand, assay_tensor_result *result, bool *measured)
+static assay_record_work work_on(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of,
+                                 const assay_record *record, assay_tensor_result *result)
+{
+    return (assay_record_work){.pool = pool,
+                               .step = step,
+                               .part = of->part,
+                               .entry = of->entry,
+                               .demand = of->demand,
+                               .record = record,
+                               .result = result};
+}
+
+int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of,
+                         assay_tensor_result *result, bool *measured)
 {
     assay_error err;
     err.text[0] = '\0';
     assay_record record;
-    assay_record_work w = {.pool = pool,
-                           .step = step,
-                           .part = part,
-                           .entry = entry,
-                           .demand = demand,
-                           .record = &record,
-                           .result = result};
+    assay_record_work w = work_on(pool, step, of, &record, result);
     int status = measure_record(&w, &record, &err);
     return conclude(&w, status, record.checksum, measured, &err);
 }
 
-int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_part *part,
-                             const assay_entry *entry, const assay_record_demand *demand, double number,
+int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of, double number,
                              assay_tensor_result *result, bool *measured)
 {
     assay_error err;
@@ -290,15 +295,9 @@ int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const
     record.dtype = ASSAY_FLOAT64;
     record.dims = 0;
     record.wall_time = 0;
-    assay_record_work w = {.pool = pool,
-                           .step = step,
-                           .part = part,
-                           .entry = entry,
-                           .demand = demand,
-                           .record = &record,
-                           .result = result};
+    assay_record_work w = work_on(pool, step, of, &record, result);
     int status = make_room(&w, &err);
-    if (status == ASSAY_OK && demand->statistics) {
+    if (status == ASSAY_OK && of->demand->statistics) {
         if (!assay_stats_of_number(number, w.stats)) {
             assay_stats_acc acc;
             status = assay_stats_init(&acc, ASSAY_FLOAT64);

@@ -8,9 +8,8 @@
 /* Reads the raw record or saved reduction of an entry from the main file, which is open, into `result`. What is damaged
  * or needs too much memory becomes a problem of the step; *measured is false when nothing of the record can be used.
  * 0 or ASSAY_ENOMEM. */
-int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_part *part, const assay_entry *entry,
-                         const assay_record_demand *demand, assay_tensor_result *result, bool *measured);
+int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of,
+                         assay_tensor_result *result, bool *measured);
 /* The same of a record whose number is known (assay_part_number), and of which no measure is wanted: no file is read. */
-int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_part *part,
-                             const assay_entry *entry, const assay_record_demand *demand, double number,
+int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of, double number,
                              assay_tensor_result *result, bool *measured);

@@ -113,37 +113,33 @@ static int begin_result(assay_step_work *work, const assay_part *part, const ass
         return ASSAY_OK;
     }
     ASSAY_TRY(status);
-    if ((*out)->kinds == 0 && part->format == ASSAY_FORMAT_ASSEMBLED)
-        (*out)->view.order = (uint32_t)entry->offset;
-    else if ((*out)->kinds == 0)
-        (*out)->view.order = (uint32_t)(entry - &work->source->source->shard.entries[part->first]);
+    if ((*out)->kinds == 0)
+        (*out)->view.order = assay_entry_order(&work->source->source->shard, part, entry);
     return ASSAY_OK;
 }
 
 /* Is the record a number that the index has, of which rules want nothing but that? */
-static bool is_number(const assay_step_work *work, const assay_part *part, const assay_entry *entry,
-                      const assay_record_demand *demand, double *number)
+static bool is_number(const assay_step_work *work, const assay_step_record *of, double *number)
 {
     const uint8_t *looks_back = work->source->wanted->looks_back;
-    return demand->measures == 0 && !(looks_back && looks_back[entry->tensor]) &&
-           assay_part_number(part, entry, number);
+    return of->demand->measures == 0 && !(looks_back && looks_back[of->entry->tensor]) &&
+           assay_part_number(of->part, of->entry, number);
 }
 
 /* Measures a record, unless that was done before the step's turn. */
-static int read_entry(assay_step_reader *reader, assay_step_work *work, const assay_part *part,
-                      const assay_entry *entry, const assay_record_demand *demand, bool *measured)
+static int read_entry(assay_step_reader *reader, assay_step_work *work, const assay_step_record *of, bool *measured)
 {
     assay_tensor_result *result;
-    int status = begin_result(work, part, entry, &result);
+    int status = begin_result(work, of->part, of->entry, &result);
     if (status != ASSAY_OK || !result)
         return status;
-    status = assay_lookahead_take(reader->lookahead, work, entry, result, measured);
+    status = assay_lookahead_take(reader->lookahead, work, of->entry, result, measured);
     if (status != ASSAY_OK || *measured)
         return status;
-    status = assay_record_measure(reader->pool, work, part, entry, demand, result, measured);
+    status = assay_record_measure(reader->pool, work, of, result, measured);
     if (status != ASSAY_OK || !*measured)
         return status;
-    return assay_lookahead_measure(reader->lookahead, reader->pool, work, part, entry, demand, result);
+    return assay_lookahead_measure(reader->lookahead, reader->pool, work, of, result);
 }
 
 /* Opens a file of the part as the main one. When that fails it is a problem of the step, named once even where the
@@ -166,14 +162,14 @@ static int open_file(assay_step_reader *reader, assay_step_work *work, const ass
     return status;
 }
 
-static int read_number(assay_step_reader *reader, assay_step_work *work, const assay_part *part,
-                       const assay_entry *entry, const assay_record_demand *demand, double number, bool *measured)
+static int read_number(assay_step_reader *reader, assay_step_work *work, const assay_step_record *of, double number,
+                       bool *measured)
 {
     assay_tensor_result *result;
-    int status = begin_result(work, part, entry, &result);
+    int status = begin_result(work, of->part, of->entry, &result);
     if (status != ASSAY_OK || !result)
         return status;
-    return assay_record_take_number(reader->pool, work, part, entry, demand, number, result, measured);
+    return assay_record_take_number(reader->pool, work, of, number, result, measured);
 }
 
 /* Of a part: which of its files is the main one. */
@@ -184,11 +180,12 @@ typedef struct opened_file {
     uint64_t expected; /* the end of what it was told of (assay_prefetch_records) */
 } opened_file;
 
-/* Turns to the file of entry `e` of the shard, and reads the record. */
-static int read_from_file(assay_step_reader *reader, assay_step_work *work, const assay_part *part, size_t e,
-                          const assay_record_demand *demand, opened_file *file, bool *measured)
+/* Turns to the record's file, and reads it. */
+static int read_from_file(assay_step_reader *reader, assay_step_work *work, const assay_step_record *of,
+                          opened_file *file, bool *measured)
 {
-    const assay_entry *entry = &work->source->source->shard.entries[e];
+    const assay_part *part = of->part;
+    const assay_entry *entry = of->entry;
     if (!file->tried || file->number != entry->file) {
         if (!file->tried || !assay_part_same_file(part, file->number, entry->file))
             file->expected = 0;
@@ -199,8 +196,9 @@ static int read_from_file(assay_step_reader *reader, assay_step_work *work, cons
     if (file->status != ASSAY_OK)
         return file->status == ASSAY_ENOMEM ? ASSAY_ENOMEM : ASSAY_OK;
     if (!assay_lookahead_has(reader->lookahead, work, entry))
-        assay_prefetch_records(&reader->prefetch, work, part, e, &file->expected);
-    return read_entry(reader, work, part, entry, demand, measured);
+        assay_prefetch_records(&reader->prefetch, work, part, (size_t)(entry - work->source->source->shard.entries),
+                               &file->expected);
+    return read_entry(reader, work, of, measured);
 }
 
 static int read_part(assay_step_reader *reader, assay_step_work *work, const assay_part *part)
@@ -214,15 +212,15 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
         assay_prefetch_files(&reader->prefetch, work, part);
     for (size_t e = first; status == ASSAY_OK && e < end; e++) {
         const assay_entry *entry = &shard->entries[e];
-        const assay_record_demand *demand = assay_demand_of(&reader->demand, part, work->step->mode, entry);
+        const assay_step_record of = {part, entry, assay_demand_of(&reader->demand, part, work->step->mode, entry)};
         bool measured = false;
         double number;
-        if (!(demand->kinds >> entry->kind & 1) || assay_step_work_leaves(work, entry->tensor, part->worker))
+        if (!(of.demand->kinds >> entry->kind & 1) || assay_step_work_leaves(work, entry->tensor, part->worker))
             continue;
-        if (is_number(work, part, entry, demand, &number))
-            status = read_number(reader, work, part, entry, demand, number, &measured);
+        if (is_number(work, &of, &number))
+            status = read_number(reader, work, &of, number, &measured);
         else
-            status = read_from_file(reader, work, part, e, demand, &file, &measured);
+            status = read_from_file(reader, work, &of, &file, &measured);
         if (status == ASSAY_OK && !measured)
             assay_step_work_unreadable(work, part, entry);
     }

@@ -23,6 +23,13 @@ typedef struct assay_entry_range {
     size_t first_part, first, end_part, end; /* in the shard's lists; empty when first_part > end_part */
 } assay_entry_range;
 
+/* A record of a part, and what is wanted of it. All borrowed. */
+typedef struct assay_step_record {
+    const assay_part *part;
+    const assay_entry *entry;
+    const assay_record_demand *demand;
+} assay_step_record;
+
 /* Bytes that records were granted. */
 typedef struct assay_step_charge {
     size_t held; /* until the step was mapped */
