@@ -176,18 +176,18 @@ static int step_on(const assay_rank_loop *loop, uint64_t *at, assay_error *err)
     }
     if (!loop->mapper->measured)
         assay_fault_wait();
-    int status = assay_mapper_run(loop->mapper, *at, *at + 1, loop->combiners, err);
+    int status = assay_mapper_run_chunk(loop->mapper, *at, loop->combiners, err);
     *at += status == ASSAY_OK;
     return status;
 }
 
 /* The same, where the chunk may have moved to another rank. */
-static int map_next(const assay_rank_loop *loop, assay_steal *moving, uint64_t *at, assay_error *err)
+static int map_next(const assay_rank_loop *loop, assay_steal *steal, uint64_t *at, assay_error *err)
 {
     const uint64_t chunk = *at;
-    int status = assay_steal_before(moving, chunk);
+    int status = assay_steal_before(steal, chunk);
     ASSAY_THEN(status, step_on(loop, at, err));
-    assay_steal_after(moving, chunk);
+    assay_steal_after(steal, chunk);
     return status;
 }
 
@@ -247,10 +247,10 @@ static int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_er
     assay_buf_init(&parts.bytes, SIZE_MAX);
     if (loop->plan->by_tensor)
         status = measure_tensors(loop, &parts, status, err);
-    assay_steal moving;
+    assay_steal steal;
     status = begin_sharing(loop, &shared, status, err);
     loop->mapper->end_chunk = end;
-    assay_steal_begin(&moving, loop->comm, loop->plan, loop->sources, loop->mapper,
+    assay_steal_begin(&steal, loop->comm, loop->plan, loop->sources, loop->mapper,
                       end - (loop->mapper->sharing != NULL));
     assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
     double next_look = 0;
@@ -266,14 +266,14 @@ static int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_er
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
             break;
         if (busy && looks && status == ASSAY_OK)
-            status = assay_steal_border(&moving, at);
+            status = assay_steal_border(&steal, at);
         if (busy && status == ASSAY_OK)
-            status = map_next(loop, &moving, &at, err);
+            status = map_next(loop, &steal, &at, err);
         if (looks)
             (void)assay_comm_posted(loop->comm, ASSAY_POST_SHARED); /* MPI may need calls to get on with it */
     }
-    status = assay_steal_finish(&moving, status, err);
-    assay_steal_release(&moving);
+    status = assay_steal_finish(&steal, status, err);
+    assay_steal_release(&steal);
     int taken = end_sharing(loop, &shared);
     release_measured(loop, &parts);
     int closed = calls ? assay_interrupt_close(&stop) : ASSAY_OK;

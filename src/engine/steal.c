@@ -75,7 +75,7 @@ static uint64_t choose(const assay_steal *m, uint64_t at, uint64_t rate)
     return given * (double)own * 0x1p-20 >= 1e9 * LEAST_SECONDS ? first : m->end;
 }
 
-/* A place for a gift, which the mapper has passed by if it held one before. */
+/* A place for chunks to give away; those that it had before the mapper has passed by. */
 static assay_stolen_chunks *free_place(assay_steal *m, uint64_t at)
 {
     for (int i = 0; i < ASSAY_STEALS_MOST; i++)
@@ -127,14 +127,14 @@ static assay_stolen_chunks *find_stolen(assay_steal *m, uint64_t chunk)
     return NULL;
 }
 
-/* The gift whose results come next from a rank, which measures what it was given in that order. */
+/* The stolen chunks whose results come next from a rank, which measures what it was given in that order. */
 static assay_stolen_chunks *next_of(assay_steal *m, int rank)
 {
     assay_stolen_chunks *next = NULL;
     for (int i = 0; i < ASSAY_STEALS_MOST; i++) {
-        assay_stolen_chunks *gift = &m->stolen[i];
-        if (gift->end > 0 && !gift->came && gift->rank == rank && (!next || gift->first > next->first))
-            next = gift; /* what is given later lies before it */
+        assay_stolen_chunks *stolen = &m->stolen[i];
+        if (stolen->end > 0 && !stolen->came && stolen->rank == rank && (!next || stolen->first > next->first))
+            next = stolen; /* what is given later lies before it */
     }
     return next;
 }
@@ -143,14 +143,14 @@ static assay_stolen_chunks *next_of(assay_steal *m, int rank)
  * again. */
 static int receive_from(assay_steal *m, int rank)
 {
-    assay_stolen_chunks *gift = next_of(m, rank);
-    if (!gift)
+    assay_stolen_chunks *stolen = next_of(m, rank);
+    if (!stolen)
         return ASSAY_EINTERNAL;
-    const int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &gift->results);
-    gift->came = true;
-    gift->from = assay_cursor_over(gift->results.data, gift->results.size);
-    gift->steps = (assay_measured_steps){.from = &gift->from, .part = &gift->part, .ranks = 1};
-    return status == ASSAY_OK ? assay_buf_status(&gift->results) : status;
+    const int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &stolen->results);
+    stolen->came = true;
+    stolen->from = assay_cursor_over(stolen->results.data, stolen->results.size);
+    stolen->steps = (assay_measured_steps){.from = &stolen->from, .part = &stolen->part, .ranks = 1};
+    return status == ASSAY_OK ? assay_buf_status(&stolen->results) : status;
 }
 
 int assay_steal_before(assay_steal *m, uint64_t at)

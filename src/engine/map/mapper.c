@@ -378,21 +378,16 @@ static int map_chunk(assay_mapper *m, uint64_t number, assay_partial *partial, a
     return status;
 }
 
-int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_combiner *combiners,
-                     assay_error *err)
+int assay_mapper_run_chunk(assay_mapper *m, uint64_t number, assay_combiner *combiners, assay_error *err)
 {
     const assay_plan *plan = m->source.plan;
-    int status = ASSAY_OK;
-    for (uint64_t c = first_chunk; status == ASSAY_OK && c < end_chunk; c++) {
-        uint32_t source = plan->chunks[c].source;
-        assay_partial partial;
-        status = enter_source(m, source);
-        int made = assay_partial_init(&partial, plan->instances);
-        status = status == ASSAY_OK ? made : status;
-        ASSAY_THEN(status, map_chunk(m, c, &partial, err));
-        ASSAY_THEN(status, assay_combiner_add(&combiners[source], c - plan->sources[source].first_chunk, &partial));
-        assay_partial_release(&partial, m->source.rules);
-    }
+    const uint32_t source = plan->chunks[number].source;
+    assay_partial partial;
+    int status = assay_partial_init(&partial, plan->instances);
+    ASSAY_THEN(status, enter_source(m, source));
+    ASSAY_THEN(status, map_chunk(m, number, &partial, err));
+    ASSAY_THEN(status, assay_combiner_add(&combiners[source], number - plan->sources[source].first_chunk, &partial));
+    assay_partial_release(&partial, m->source.rules);
     if (status == ASSAY_ENOMEM)
         no_memory(m, err);
     if (err && m->observed.text[0])

@@ -2,7 +2,7 @@
  * any rule wants of it, and given to every rule's map. No MPI inside.
  *
  * How it works:
- *   1. assay_mapper_run() goes through chunks, and through the steps of each.
+ *   1. assay_mapper_run_chunk() goes through the steps of a chunk.
  *   2. step_reader.h reads the records of a step in the order in which they lie in their files, which
  *      file_pool.h keeps open.
  *   3. record.h measures each of them: statistics and measures (measures.h) in one pass. Comparisons find the
@@ -42,11 +42,10 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, const assay_sourc
                       assay_progress *progress, size_t memory, const assay_budget *budget);
 void assay_mapper_release(assay_mapper *m);
 
-/* Maps the chunks [first_chunk, end_chunk), all of them this rank's, into combiners[source]. Returns 0, or a status
- * that ends the run (ASSAY_ENOMEM, or what m->sharing or the observer says); everything that is wrong with the trial is
- * in the partial results. */
-int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_combiner *combiners,
-                     assay_error *err);
+/* Maps a chunk, by its number in the plan, into the combiner of its source. Returns 0, or a status that ends the run
+ * (ASSAY_ENOMEM, or what m->sharing or the observer says); everything that is wrong with the trial is in the partial
+ * results. */
+int assay_mapper_run_chunk(assay_mapper *m, uint64_t number, assay_combiner *combiners, assay_error *err);
 
 /* With plan->by_tensor: measures what `rank` has of the tensors at all steps, and packs it for the ranks that have the
  * steps: out[r] for rank r, of `ranks`. Steps for which there is no room are left to them. 0 or ASSAY_ENOMEM. */
