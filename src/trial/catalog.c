@@ -513,7 +513,7 @@ static int list_formats(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
     const uint8_t only = catalog->options ? catalog->options->only : ASSAY_TRIAL_ALL;
-    bool synthesised = false;
+    bool default_collections = false;
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_trial_format *format = assay_format_of(i);
@@ -530,15 +530,16 @@ static int list_formats(assay_lister *l)
         if (status == 1)
             continue;
         catalog->formats[catalog->format_count++] = l->format;
-        synthesised = synthesised || format->synthesised;
-        l->said_by_none = l->said_by_none && format->synthesised;
+        default_collections = default_collections || format->default_collections;
+        l->said_by_none = l->said_by_none && format->default_collections;
     }
     if (assay_event_files_list(l->store, l->top, &catalog->events, &catalog->problems) != ASSAY_OK)
         return assay_lister_no_memory(l);
     if (catalog->format_count == 0 && !catalog->events.found)
         return fail_unknown(l);
     const bool of_log = catalog->log.kind != NULL;
-    if (synthesised && !l->has_collections && assay_collections_add_defaults(&catalog->collections, of_log) != ASSAY_OK)
+    if (default_collections && !l->has_collections &&
+        assay_collections_add_defaults(&catalog->collections, of_log) != ASSAY_OK)
         return assay_lister_no_memory(l);
     return ASSAY_OK;
 }

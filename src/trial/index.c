@@ -140,12 +140,13 @@ static int read_cached(cached *c, const assay_catalog *catalog, const assay_unit
 
 bool assay_part_fits_cache(const assay_part *part)
 {
-    return assay_format_of(part->format)->cached && !part->files && part->shapes == 0;
+    return assay_format_of(part->format)->has_index_tables && !part->files && part->shapes == 0;
 }
 
 static bool has_cached(const cached *c, const assay_unit *unit)
 {
-    return c->cache && assay_format_of(unit->format)->cached && c->cache->has(c->store, unit->step, unit->worker);
+    return c->cache && assay_format_of(unit->format)->has_index_tables &&
+           c->cache->has(c->store, unit->step, unit->worker);
 }
 
 int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,

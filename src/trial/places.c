@@ -37,14 +37,14 @@ int assay_unit_places(assay_store *store, const assay_catalog *catalog, const as
 
 bool assay_part_is_promised(const assay_part *part)
 {
-    return assay_format_of(part->format)->promised;
+    return assay_format_of(part->format)->index_is_complete;
 }
 
 bool assay_unit_is_behind(const assay_catalog *catalog, size_t i)
 {
     const assay_unit *unit = &catalog->units[i];
     bool later = false;
-    for (size_t k = i + 1; k < catalog->unit_count && !later && assay_format_of(unit->format)->appended; k++)
+    for (size_t k = i + 1; k < catalog->unit_count && !later && assay_format_of(unit->format)->grows_at_end; k++)
         later = catalog->units[k].worker == unit->worker && catalog->units[k].format == unit->format;
     return later;
 }

@@ -132,16 +132,16 @@ typedef struct assay_trial_format {
     uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
     bool arrays;          /* a step is a directory, in which each tensor has a file of its own */
-    bool synthesised;     /* collections go by the default patterns (catalog.c) */
-    bool by_mode;         /* its units have a mode: a number may be a step of TRAIN and another one of EVAL */
-    bool promised;        /* the index of a unit tells all that belongs to it */
-    bool appended;    /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
+    bool default_collections; /* collections go by the default patterns (catalog.c) */
+    bool by_mode;             /* its units have a mode: a number may be a step of TRAIN and another one of EVAL */
+    bool index_is_complete;   /* the index of a unit tells all that belongs to it */
+    bool grows_at_end; /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
                          is not written yet, and a unit is whole when its worker has a later one */
-    bool deep;        /* its files lie at any depth: a directory that is above them is such a trial itself */
-    bool in_notes;    /* a record of a file with a note lies in the note, at the offset of its row */
-    bool assembled;   /* its records have no bytes of their own (topology/assembled.h) */
-    bool checkpoints; /* a step is a checkpoint: a state that the training can be resumed from */
-    bool cached;      /* packed trials keep its rows in tables (store/index_cache.h) */
+    bool deep;         /* its files lie at any depth: a directory that is above them is such a trial itself */
+    bool in_notes;     /* a record of a file with a note lies in the note, at the offset of its row */
+    bool assembled;    /* its records have no bytes of their own (topology/assembled.h) */
+    bool checkpoints;  /* a step is a checkpoint: a state that the training can be resumed from */
+    bool has_index_tables; /* packed trials keep its rows in tables (store/index_cache.h) */
 } assay_trial_format;
 
 /* The format of that number; numbers are below assay_format_count(). */

@@ -362,6 +362,6 @@ const assay_trial_format assay_format_blocks = {
     .decode = blocks_decode,
     .places = places,
     .unit_places = unit_places,
-    .synthesised = true,
-    .promised = true,
+    .default_collections = true,
+    .index_is_complete = true,
 };

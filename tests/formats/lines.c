@@ -321,7 +321,7 @@ const assay_trial_format assay_format_lines = {
     .decode = decode,
     .places = places,
     .unit_places = unit_places,
-    .synthesised = true,
+    .default_collections = true,
     .by_mode = true,
-    .appended = true,
+    .grows_at_end = true,
 };

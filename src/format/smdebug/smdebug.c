@@ -104,6 +104,6 @@ const assay_trial_format assay_format_smdebug = {
     .trees = assay_smdebug_trees,
     .holds_files = assay_smdebug_holds_files,
     .derive = assay_smdebug_derive,
-    .promised = true,
-    .cached = true,
+    .index_is_complete = true,
+    .has_index_tables = true,
 };

@@ -251,7 +251,7 @@ static void damage_law(const assay_trial_format *format, assay_trial_files *t)
             CU_ASSERT_EQUAL(truncate(found.path[i], cut), 0);
             size_t read = read_all(&w, &wrong);
             /* Of what grows at its end less is there, and no more can be known. */
-            bool told = wrong > 0 || (format->appended && read < t->shard.entry_count);
+            bool told = wrong > 0 || (format->grows_at_end && read < t->shard.entry_count);
             if (!told || read > t->shard.entry_count)
                 fprintf(stderr, "%s cut to %lld bytes: nothing is said of it\n", path, (long long)cut);
             CU_ASSERT(told && read <= t->shard.entry_count);
