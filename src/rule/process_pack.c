@@ -5,31 +5,11 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fields.h"
 #include "base/json.h"
 #include "rule/params.h"
 
-/* ---- texts ---- */
-
-static void put_text(assay_buf *out, const char *text)
-{
-    assay_put_u8(out, text != NULL);
-    if (text)
-        assay_put_text(out, text);
-}
-
-/* A text or NULL, as it was put. */
-static int get_text(assay_cursor *in, char **out)
-{
-    size_t length = 0;
-    *out = NULL;
-    if (assay_get_u8(in) == 0)
-        return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
-    const char *text = assay_get_text(in, &length);
-    if (in->failed)
-        return ASSAY_EFORMAT;
-    *out = assay_copy_bytes_as_text(text, length);
-    return *out ? ASSAY_OK : ASSAY_ENOMEM;
-}
+/* ---- lists of texts ---- */
 
 static void put_list(assay_buf *out, const char *const *list)
 {
@@ -80,17 +60,19 @@ static unsigned functions_of(const assay_rule_ops *ops)
     return has;
 }
 
-static void put_definition(assay_buf *out, const assay_param_def *def)
-{
-    assay_put_text(out, def->name);
-    assay_put_u32(out, def->type);
-    put_text(out, def->initial);
-    assay_put_f64(out, def->least);
-    assay_put_f64(out, def->most);
-    assay_put_u32(out, def->flags);
-    put_text(out, def->choices);
-    put_text(out, def->help);
-}
+static const assay_field definition_fields[] = {ASSAY_FIELD(assay_param_def, name),
+                                                ASSAY_FIELD_MOST(assay_param_def, type, ASSAY_PARAM_CHOICE),
+                                                ASSAY_FIELD(assay_param_def, initial),
+                                                ASSAY_FIELD(assay_param_def, least),
+                                                ASSAY_FIELD(assay_param_def, most),
+                                                ASSAY_FIELD(assay_param_def, flags),
+                                                ASSAY_FIELD(assay_param_def, choices),
+                                                ASSAY_FIELD(assay_param_def, help),
+                                                {0}};
+
+static const assay_field rule_fields[] = {
+    ASSAY_FIELD(assay_rule_ops, name),   ASSAY_FIELD(assay_rule_ops, summary),      ASSAY_FIELD(assay_rule_ops, advice),
+    ASSAY_FIELD(assay_rule_ops, traits), ASSAY_FIELD(assay_rule_ops, series_width), {0}};
 
 void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out)
 {
@@ -104,121 +86,95 @@ void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out)
         assay_put_u32(out, ops->size);
         if (ops->abi != ASSAY_RULE_ABI || ops->size != sizeof *ops)
             continue;
-        uint32_t params = 0;
-        while (ops->params && ops->params[params].name)
-            params++;
-        put_text(out, ops->name);
-        put_text(out, ops->summary);
-        put_text(out, ops->advice);
+        size_t params = 0; /* with the one that ends the list */
+        while (ops->params && ops->params[params++].name)
+            continue;
+        assay_fields_pack(rule_fields, ops, out);
         put_list(out, ops->tests);
         put_list(out, ops->remedies);
         put_list(out, ops->value_units);
         put_list(out, ops->sentences);
-        assay_put_u32(out, ops->traits);
-        assay_put_u32(out, ops->series_width);
         assay_put_u32(out, functions_of(ops));
-        assay_put_u32(out, params);
-        for (uint32_t k = 0; k < params; k++)
-            put_definition(out, &ops->params[k]);
+        assay_fields_pack_rows(definition_fields, ops->params, params, sizeof *ops->params, out);
     }
 }
 
+static void free_definitions(assay_param_def *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assay_fields_release(definition_fields, &list[i]);
+    free(list);
+}
+
+/* Names all, and a last one that has none; or no definition at all. */
 static int get_definitions(assay_cursor *in, const assay_param_def **out)
 {
-    size_t count = assay_get_u32(in), length = 0;
-    if (in->failed || count > assay_cursor_left(in) / 8)
+    void *rows = NULL;
+    size_t count = 0, named = 0;
+    ASSAY_TRY(assay_fields_unpack_rows(definition_fields, in, sizeof **out, &rows, &count));
+    assay_param_def *list = rows;
+    while (named < count && list[named].name)
+        named++;
+    if (count > 0 && named + 1 != count) {
+        free_definitions(list, count);
         return ASSAY_EFORMAT;
-    assay_param_def *list = assay_alloc_zeroed(count + 1, sizeof *list);
-    *out = list;
-    int status = list ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
-        const char *name = assay_get_text(in, &length);
-        char *initial = NULL, *choices = NULL, *help = NULL;
-        list[i].type = (assay_param_type)assay_get_u32(in);
-        if (in->failed || (unsigned)list[i].type > ASSAY_PARAM_CHOICE)
-            return ASSAY_EFORMAT;
-        ASSAY_HAVE(list[i].name = assay_copy_bytes_as_text(name, length));
-        status = get_text(in, &initial);
-        list[i].initial = initial;
-        list[i].least = assay_get_f64(in);
-        list[i].most = assay_get_f64(in);
-        list[i].flags = assay_get_u32(in);
-        ASSAY_THEN(status, get_text(in, &choices));
-        ASSAY_THEN(status, get_text(in, &help));
-        list[i].choices = choices;
-        list[i].help = help;
     }
-    return status;
+    *out = list;
+    return ASSAY_OK;
 }
 
 int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has)
 {
-    char *name = NULL, *summary = NULL, *advice = NULL;
     *has = 0;
     *out = (assay_rule_ops){.abi = assay_get_u32(in), .size = assay_get_u32(in)};
     if (in->failed)
         return ASSAY_EFORMAT;
     if (out->abi != ASSAY_RULE_ABI || out->size != sizeof *out)
         return ASSAY_OK;
-    int status = get_text(in, &name);
-    ASSAY_THEN(status, get_text(in, &summary));
-    ASSAY_THEN(status, get_text(in, &advice));
+    int status = assay_fields_unpack(rule_fields, in, out);
     ASSAY_THEN(status, get_list(in, &out->tests));
     ASSAY_THEN(status, get_list(in, &out->remedies));
     ASSAY_THEN(status, get_list(in, &out->value_units));
     ASSAY_THEN(status, get_list(in, &out->sentences));
-    out->name = name;
-    out->summary = summary;
-    out->advice = advice;
     /* What only its state has stays in its process. */
-    out->traits = assay_get_u32(in) & ~(uint32_t)(ASSAY_RULE_KEEPS_STATE | ASSAY_RULE_COUNTS);
-    out->series_width = assay_get_u32(in);
+    out->traits &= ~(uint32_t)(ASSAY_RULE_KEEPS_STATE | ASSAY_RULE_COUNTS);
     *has = assay_get_u32(in);
     return status == ASSAY_OK ? get_definitions(in, &out->params) : status;
-}
-
-static void free_text(const char *text)
-{
-    free((void *)(uintptr_t)text);
 }
 
 static void free_list(const char *const *list)
 {
     for (size_t i = 0; list && list[i]; i++)
-        free_text(list[i]);
+        free((void *)(uintptr_t)list[i]);
     free((void *)(uintptr_t)list);
 }
 
 void assay_rule_table_free(assay_rule_ops *ops)
 {
-    free_text(ops->name);
-    free_text(ops->summary);
-    free_text(ops->advice);
+    size_t params = 0;
+    while (ops->params && ops->params[params].name)
+        params++;
+    assay_fields_release(rule_fields, ops);
     free_list(ops->tests);
     free_list(ops->remedies);
     free_list(ops->value_units);
     free_list(ops->sentences);
-    for (size_t i = 0; ops->params && ops->params[i].name; i++) {
-        free_text(ops->params[i].name);
-        free_text(ops->params[i].initial);
-        free_text(ops->params[i].choices);
-        free_text(ops->params[i].help);
-    }
-    free((void *)(uintptr_t)ops->params);
+    free_definitions((assay_param_def *)(uintptr_t)ops->params, params);
 }
 
 /* ---- parameters ---- */
+
+static const assay_field value_fields[] = {
+    ASSAY_FIELD(assay_param_value, has),   ASSAY_FIELD(assay_param_value, given),
+    ASSAY_FIELD(assay_param_value, truth), ASSAY_FIELD(assay_param_value, integer),
+    ASSAY_FIELD(assay_param_value, real),  {0}};
 
 void assay_params_pack(const assay_params *params, assay_buf *out)
 {
     assay_put_u64(out, params->count);
     for (size_t i = 0; i < params->count; i++) {
         const assay_param_value *value = &params->value[i];
-        assay_put_u8(out, value->has);
-        assay_put_u8(out, value->given);
-        assay_put_u8(out, value->truth);
-        assay_put_i64(out, value->integer);
-        assay_put_f64(out, value->real);
+        assay_fields_pack(value_fields, value, out);
         size_t items = value->item ? value->count : 0, numbers = value->number ? value->count : 0;
         assay_put_u64(out, value->count);
         assay_put_u64(out, items);
@@ -233,11 +189,7 @@ void assay_params_pack(const assay_params *params, assay_buf *out)
 static int get_value(assay_cursor *in, assay_param_value *value)
 {
     size_t length = 0;
-    value->has = assay_get_u8(in) != 0;
-    value->given = assay_get_u8(in) != 0;
-    value->truth = assay_get_u8(in) != 0;
-    value->integer = assay_get_i64(in);
-    value->real = assay_get_f64(in);
+    ASSAY_TRY(assay_fields_unpack(value_fields, in, value));
     uint64_t count = assay_get_u64(in), items = assay_get_count(in, 4);
     if (in->failed)
         return ASSAY_EFORMAT;
@@ -279,6 +231,19 @@ int assay_params_unpack(assay_cursor *in, const assay_rule_ops *ops, assay_param
 
 /* ---- needs ---- */
 
+static const assay_field slot_fields[] = {ASSAY_FIELD(assay_slot_need, name),
+                                          ASSAY_FIELD(assay_slot_need, kinds),
+                                          ASSAY_FIELD(assay_slot_need, modes),
+                                          ASSAY_FIELD(assay_slot_need, flags),
+                                          ASSAY_FIELD(assay_slot_need, first_steps),
+                                          ASSAY_FIELD(assay_slot_need, keeps_rows),
+                                          ASSAY_FIELD(assay_slot_need, rows.width),
+                                          ASSAY_FIELD(assay_slot_need, rows.pooled),
+                                          ASSAY_FIELD(assay_slot_need, rows.compared),
+                                          ASSAY_FIELD(assay_slot_need, rows.most),
+                                          {0}};
+static const assay_field other_fields[] = {ASSAY_FIELD(assay_need, other_trial), {0}};
+
 static void put_slot(assay_buf *out, const assay_slot_need *slot)
 {
     assay_put_u64(out, slot->collections);
@@ -287,16 +252,7 @@ static void put_slot(assay_buf *out, const assay_slot_need *slot)
     assay_put_u64(out, slot->regexes);
     for (size_t k = 0; k < slot->regexes; k++)
         assay_put_text(out, slot->pattern[k]);
-    put_text(out, slot->name);
-    assay_put_u32(out, slot->kinds);
-    assay_put_u32(out, slot->modes);
-    assay_put_u32(out, slot->flags);
-    assay_put_i64(out, slot->first_steps);
-    assay_put_u8(out, slot->keeps_rows);
-    assay_put_u32(out, slot->rows.width);
-    assay_put_u8(out, slot->rows.pooled);
-    assay_put_u8(out, slot->rows.compared);
-    assay_put_u64(out, slot->rows.most);
+    assay_fields_pack(slot_fields, slot, out);
 }
 
 void assay_need_pack(const assay_need *need, assay_buf *out)
@@ -309,7 +265,7 @@ void assay_need_pack(const assay_need *need, assay_buf *out)
         assay_put_u32(out, need->measure_slot[i]);
         assay_put_bytes(out, &need->measures[i], sizeof *need->measures); /* padding too: measures are compared by it */
     }
-    put_text(out, need->other_trial);
+    assay_fields_pack(other_fields, need, out);
 }
 
 static int get_copies(assay_cursor *in, char ***list, size_t *count)
@@ -348,16 +304,7 @@ static int get_slot(assay_cursor *in, assay_slot_need *slot, assay_error *err)
 {
     int status = get_copies(in, &slot->collection, &slot->collections);
     ASSAY_THEN(status, get_patterns(in, slot, err));
-    ASSAY_THEN(status, get_text(in, &slot->name));
-    slot->kinds = assay_get_u32(in);
-    slot->modes = assay_get_u32(in);
-    slot->flags = assay_get_u32(in);
-    slot->first_steps = assay_get_i64(in);
-    slot->keeps_rows = assay_get_u8(in) != 0;
-    slot->rows.width = assay_get_u32(in);
-    slot->rows.pooled = assay_get_u8(in) != 0;
-    slot->rows.compared = assay_get_u8(in) != 0;
-    slot->rows.most = assay_get_u64(in);
+    ASSAY_THEN(status, assay_fields_unpack(slot_fields, in, slot));
     return status == ASSAY_OK && (in->failed || !slot->kinds) ? ASSAY_EFORMAT : status;
 }
 
@@ -398,7 +345,7 @@ int assay_need_unpack(assay_cursor *in, assay_need *need, assay_error *err)
 {
     int status = get_slots(in, need, err);
     ASSAY_THEN(status, get_measures(in, need));
-    ASSAY_THEN(status, get_text(in, &need->other_trial));
+    ASSAY_THEN(status, assay_fields_unpack(other_fields, in, need));
     return status == ASSAY_OK && assay_cursor_bad(in) ? ASSAY_EFORMAT : status;
 }
 
