@@ -124,6 +124,7 @@ static size_t take_out(char *text, size_t length, const char *secret)
     return length;
 }
 
+/* Masks all secrets that are known; another thread may add one meanwhile. Returns the length that is left. */
 static size_t take_all(char *text, size_t length)
 {
     pthread_mutex_lock(&lock);

@@ -165,6 +165,7 @@ static void put_overlay(const assay_outcome *outcome, const assay_curves *curves
     release_lines(&l);
 }
 
+/* A chart a mode of the first trials, as many as a chart has styles of lines. Their curves are read once for all modes. */
 static void put_overlays(const assay_outcome *outcome, doc *d)
 {
     assay_curves curves[DOC_SERIES];
