@@ -71,7 +71,8 @@ static int read_part(const sharing *s, assay_dict *names, assay_shard *rows, ass
     const size_t units = t->catalog.unit_count, rank = (size_t)assay_comm_rank(s->comm),
                  ranks = (size_t)assay_comm_size(s->comm), first = units / ranks * rank + units % ranks * rank / ranks,
                  end = units / ranks * (rank + 1) + units % ranks * (rank + 1) / ranks, before = rows->count;
-    int status = assay_index_read(t->store, &t->catalog, t->catalog.units + first, end - first, names, rows, problems);
+    int status = assay_index_read(t->store, &t->catalog, t->catalog.units + first, end - first,
+                                  &(assay_index_sink){names, rows, problems});
     for (size_t i = before; i < rows->count && status == ASSAY_OK;
          i++) /* of what is not compared, nobody reads records */
         status = assay_part_check_files(t->store, &t->catalog, rows, &rows->parts[i], problems);

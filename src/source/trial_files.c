@@ -113,8 +113,8 @@ static int read_index(assay_trial_files t, assay_trial_files *out, assay_error *
 {
     t.tensors = assay_dict_new();
     int status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
-    ASSAY_THEN(status, assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
-                                        &t.problems));
+    ASSAY_THEN(status, assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count,
+                                        &(assay_index_sink){t.tensors, &t.shard, &t.problems}));
     t.problems.status = status == ASSAY_OK ? t.problems.status : status;
     ASSAY_TRY(assay_trial_finish(&t, err));
     *out = t;

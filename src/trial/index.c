@@ -150,10 +150,14 @@ static bool has_cached(const cached *c, const assay_unit *unit)
 }
 
 int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                     assay_dict *dict, assay_shard *shard, assay_problems *problems)
+                     const assay_index_sink *into)
 {
-    cached c = {
-        .cache = assay_store_index_cache(store), .store = store, .dict = dict, .shard = shard, .problems = problems};
+    assay_shard *shard = into->shard;
+    cached c = {.cache = assay_store_index_cache(store),
+                .store = store,
+                .dict = into->tensors,
+                .shard = shard,
+                .problems = into->problems};
     int status = ASSAY_OK;
     const size_t before = shard->count;
     for (size_t i = 0, next; status == ASSAY_OK && i < count; i = next) {
@@ -164,14 +168,14 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
         }
         while (next < count && units[next].format == units[i].format && !has_cached(&c, &units[next]))
             next++;
-        status = assay_format_of(units[i].format)->index(store, catalog, units + i, next - i, dict, shard, problems);
+        status = assay_format_of(units[i].format)->index(store, catalog, units + i, next - i, into);
     }
     for (size_t p = before; p < shard->count; p++)
         shard->parts[p].own_step = shard->parts[p].step;
     if (status == ASSAY_OK)
-        assay_shard_limit_work(shard, before, store, catalog, problems);
+        assay_shard_limit_work(shard, before, store, catalog, into->problems);
     /* Formats name what a step lacks themselves; what one of them left is not lost. */
-    assay_problems_take_notes(problems, store, -1, "what lies there may be missing from this analysis");
+    assay_problems_take_notes(into->problems, store, -1, "what lies there may be missing from this analysis");
     assay_index_marks_release(&c.marks);
     free(c.id);
     return status;

@@ -91,10 +91,16 @@ static inline uint32_t assay_entry_order(const assay_shard *shard, const assay_p
 void assay_shard_init(assay_shard *s);
 void assay_shard_release(assay_shard *s);
 
-/* Reads the index of so many units, in order, and appends a part for each that can be used. Adds the names of tensors
- * to `dict` in order of occurrence. Damage becomes a problem. Returns 0 or ASSAY_ENOMEM. */
+/* Where an index is read into; all borrowed. */
+typedef struct assay_index_sink {
+    assay_dict *tensors; /* takes the names, in order of occurrence */
+    assay_shard *shard;
+    assay_problems *problems; /* what is damaged, or missing */
+} assay_index_sink;
+
+/* Reads the index of so many units, in order, and appends a part for each that can be used. Returns 0 or ASSAY_ENOMEM. */
 int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                     assay_dict *dict, assay_shard *shard, assay_problems *problems);
+                     const assay_index_sink *into);
 
 /* True for a part whose rows fit the tables of store/index_cache.h: nothing else is known of it. */
 bool assay_part_fits_cache(const assay_part *part);

@@ -79,7 +79,7 @@ typedef struct assay_trial_format {
     /* Reads the index of so many units and appends a part for each that can be used, in order. What is wrong becomes a
      * problem. 0 or ASSAY_ENOMEM. */
     int (*index)(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                 assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+                 const assay_index_sink *into);
     /* Once every rank has read its share of the index: lets go of what was listed for that alone. NULL: nothing was. */
     void (*indexed)(assay_catalog *catalog);
     /* Decodes the head of the record whose file, offset and length `record` and `view` say, and of which `d->row` has

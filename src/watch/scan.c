@@ -326,8 +326,8 @@ static int read_index(watched_source *source, size_t number)
     assay_problems_init(&problems);
     assay_shard_release(&part->shard);
     assay_shard_init(&part->shard);
-    int status = assay_index_read(source->store, &source->catalog, &source->catalog.units[number], 1, source->names,
-                                  &part->shard, &problems);
+    int status = assay_index_read(source->store, &source->catalog, &source->catalog.units[number], 1,
+                                  &(assay_index_sink){source->names, &part->shard, &problems});
     if (status == ASSAY_OK && problems.losses > 0) { /* cut short, as far as one can know: not yet there */
         assay_shard_release(&part->shard);
         assay_shard_init(&part->shard);

@@ -315,11 +315,11 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
 }
 
 static int read_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                      assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+                      const assay_index_sink *into)
 {
     int status = ASSAY_OK;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
-        status = read_unit(store, catalog, &units[i], tensors, shard, problems);
+        status = read_unit(store, catalog, &units[i], into->tensors, into->shard, into->problems);
     return status;
 }
 

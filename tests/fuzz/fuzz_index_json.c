@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_problems problems;
     assay_shard_init(&shard);
     assay_problems_init(&problems);
-    if (!dict || assay_smdebug_index_parse(&catalog, &name, data, size, dict, &shard, &problems) != ASSAY_OK)
+    if (!dict || assay_smdebug_index_parse(&catalog, &name, data, size, &(assay_index_sink){dict, &shard, &problems}) !=
+                     ASSAY_OK)
         abort();
     if (shard.count == 0 && problems.total == 0)
         abort(); /* nothing is left out without a word */

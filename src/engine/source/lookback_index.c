@@ -93,7 +93,7 @@ static int read_step(const assay_source *source, uint64_t position, uint32_t wor
         const int64_t own = assay_step_own(shifts, worker, step->step);
         const assay_unit unit = assay_catalog_unit(catalog, own, step->mode, worker, i);
         if (assay_step_of_all(shifts, worker, own, unit.mode) == step->step) /* else it is of another step */
-            status = assay_index_read(source->store, catalog, &unit, 1, names, shard, &unnamed);
+            status = assay_index_read(source->store, catalog, &unit, 1, &(assay_index_sink){names, shard, &unnamed});
     }
     ASSAY_THEN(status, settle(source, names, position, shard));
     assay_problems_release(&unnamed);

@@ -56,7 +56,7 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
             status = sources->view->read_index(sources->view->context, i, all->list[i].names, &source->shard);
         else if (first < end)
             status = assay_index_read(source->store, &source->catalog, source->catalog.units, (size_t)(end - first),
-                                      all->list[i].names, &source->shard, &all->list[i].problems);
+                                      &(assay_index_sink){all->list[i].names, &source->shard, &all->list[i].problems});
     }
     return status;
 }

@@ -17,7 +17,7 @@ const char *assay_checkpoint_beside(const assay_dict *places, uint32_t place, co
 
 /* index.c */
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                           assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+                           const assay_index_sink *into);
 uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, const assay_unit *unit);
 int assay_checkpoint_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 int assay_checkpoint_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out,

@@ -388,16 +388,16 @@ static int index_unit(const indexing *x, const assay_unit *unit, assay_problems 
 }
 
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                           assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+                           const assay_index_sink *into)
 {
     const indexing x = {.store = store,
                         .catalog = catalog,
                         .latest = count > 0 ? assay_ckpt_latest_step(store, catalog->options) : -1,
-                        .tensors = tensors,
-                        .shard = shard};
+                        .tensors = into->tensors,
+                        .shard = into->shard};
     int status = ASSAY_OK;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
-        status = index_unit(&x, &units[i], problems);
+        status = index_unit(&x, &units[i], into->problems);
     return status;
 }
 

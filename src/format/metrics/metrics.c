@@ -603,11 +603,10 @@ static bool map_workers(indexer *x)
 }
 
 static int index_units(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                       assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+                       const assay_index_sink *into)
 {
-    indexer x = {.catalog = catalog, .tensors = tensors, .shard = shard};
+    indexer x = {.catalog = catalog, .tensors = into->tensors, .shard = into->shard};
     (void)store;
-    (void)problems;
     assay_buf_init(&x.note, SIZE_MAX);
     int status = open_packed(catalog, &x.place) && map_workers(&x) && copy_names(&x) ? ASSAY_OK : ASSAY_ENOMEM;
     x.tensor = assay_alloc(((size_t)x.place.tags.count + 1) * sizeof *x.tensor);
@@ -616,7 +615,7 @@ static int index_units(assay_store *store, const assay_catalog *catalog, const a
     else
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK) /* of all units it is known how much they have: lists that grow are copied */
-        status = assay_shard_reserve(shard, count, count == x.place.unit_count ? x.place.row_count : 0, 0);
+        status = assay_shard_reserve(into->shard, count, count == x.place.unit_count ? x.place.row_count : 0, 0);
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
         status = add_part(&x, &units[i]);
     for (uint32_t i = 0; x.name && i <= x.place.files.count; i++)

@@ -411,11 +411,11 @@ int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, cons
 }
 
 int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                    assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+                    const assay_index_sink *into)
 {
     assay_index_marks marks = {0};
-    const target t = {tensors, shard, &marks};
-    finder f = {.store = store, .catalog = catalog, .problems = problems};
+    const target t = {into->tensors, into->shard, &marks};
+    finder f = {.store = store, .catalog = catalog, .problems = into->problems};
     int status = ASSAY_OK;
     assay_buf_init(&f.paths, SIZE_MAX);
     assay_buf_init(&f.directories, SIZE_MAX);
@@ -426,7 +426,8 @@ int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assa
             status = read_unit(&f, directory, catalog->worker_key[units[i].worker], &t);
         if (directory && status == ASSAY_OK)
             status = name_lacking(&f, directory);
-        assay_problems_take_notes(problems, store, units[i].step, "what lies there is missing from this analysis");
+        assay_problems_take_notes(into->problems, store, units[i].step,
+                                  "what lies there is missing from this analysis");
     }
     assay_buf_release(&f.paths);
     assay_buf_release(&f.directories);

@@ -33,4 +33,4 @@ int assay_npy_places(assay_store *store, assay_place_visit *visit, void *context
 int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                           assay_place_visit *visit, void *context);
 int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                    assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+                    const assay_index_sink *into);

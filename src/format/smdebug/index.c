@@ -240,12 +240,14 @@ static int expect_names(parser *p, assay_dict *dict)
     return assay_dict_reserve(dict, items->count, bytes);
 }
 
-static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name, const char *path, const void *text,
-                 size_t size, assay_dict *dict, assay_shard *s, assay_problems *problems)
+static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name, const char *path,
+                 const assay_buf *text, const assay_index_sink *into)
 {
-    const job j = {p, path, name->step, dict, s, problems};
+    assay_dict *dict = into->tensors;
+    assay_shard *s = into->shard;
+    const job j = {p, path, name->step, dict, s, into->problems};
     assay_part part = {.step = name->step, .worker = name->worker, .format = name->format};
-    int status = assay_index_json_read(&p->doc, path, name->step, text, size, problems);
+    int status = assay_index_json_read(&p->doc, path, name->step, text->data, text->size, into->problems);
     if (status != ASSAY_OK)
         return status < 0 ? status : ASSAY_OK;
     status = set_event(&j, catalog, &part);
@@ -273,12 +275,13 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
 }
 
 int assay_smdebug_index_parse(const assay_catalog *catalog, const assay_unit *name, const void *text, size_t size,
-                              assay_dict *dict, assay_shard *shard, assay_problems *problems)
+                              const assay_index_sink *into)
 {
     parser p = {0};
+    const assay_buf bytes = {.data = (uint8_t *)(uintptr_t)text, .size = size};
     char path[PATH_ROOM];
     assay_smdebug_index_path(catalog, name, path, sizeof path);
-    int status = parse(&p, catalog, name, path, text, size, dict, shard, problems);
+    int status = parse(&p, catalog, name, path, &bytes, into);
     parser_release(&p);
     return status;
 }
@@ -316,7 +319,7 @@ static void name_absent(assay_store *store, const assay_catalog *catalog, const 
 }
 
 int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                        assay_dict *dict, assay_shard *shard, assay_problems *problems)
+                        const assay_index_sink *into)
 {
     parser p = {0};
     assay_buf text = ASSAY_BUF(FILE_MOST);
@@ -330,12 +333,12 @@ int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const 
         status = assay_store_read(store, path, FILE_MOST, &text, &why);
         if (status == ASSAY_OK) {
             p.text = (char *)text.data;
-            status = parse(&p, catalog, &units[i], path, text.data, text.size, dict, shard, problems);
+            status = parse(&p, catalog, &units[i], path, &text, into);
             if (status == ASSAY_OK && p.doc.pieces)
-                name_absent(store, catalog, &units[i], problems);
+                name_absent(store, catalog, &units[i], into->problems);
         } else if (status != ASSAY_ENOMEM) {
             status = ASSAY_OK;
-            assay_problems_add(problems, ASSAY_PROBLEM_READ, units[i].step, path, -1,
+            assay_problems_add(into->problems, ASSAY_PROBLEM_READ, units[i].step, path, -1,
                                "%s; this worker's step is not evaluated", why.text);
         }
     }

@@ -24,11 +24,11 @@ bool assay_smdebug_is_anothers(const char *file, const char *said);
 
 /* index.c */
 int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
-                        assay_dict *tensors, assay_shard *shard, assay_problems *problems);
-/* Parses one index file and appends its part (parts must be added in order). Names go into `dict` in order of
+                        const assay_index_sink *into);
+/* Parses one index file and appends its part (parts must be added in order). Names are in order of
  * occurrence; `shape_payload` keeps shapes of tensors. A file that cannot be used becomes a problem and gives no part;
  * a single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. Of a tensor
  * listed twice the last entry counts, which a remark says. event_file_name may not leave the trial. Returns 0 or
  * ASSAY_ENOMEM. */
 int assay_smdebug_index_parse(const assay_catalog *catalog, const assay_unit *unit, const void *text, size_t size,
-                              assay_dict *dict, assay_shard *shard, assay_problems *problems);
+                              const assay_index_sink *into);

@@ -28,7 +28,9 @@ static void parse_bytes(parsed *p, const char *text, size_t size)
     assay_problems_init(&p->problems);
     char *exact = malloc(size ? size : 1); /* so that a sanitizer sees reads past the end */
     memcpy(exact, text, size);
-    CU_ASSERT_EQUAL(assay_smdebug_index_parse(&catalog, &file_name, exact, size, p->dict, &p->s, &p->problems), 0);
+    CU_ASSERT_EQUAL(
+        assay_smdebug_index_parse(&catalog, &file_name, exact, size, &(assay_index_sink){p->dict, &p->s, &p->problems}),
+        0);
     free(exact);
 }
 
@@ -280,7 +282,7 @@ static void test_read(void)
     workspace_index(&w, 1, "worker_0");
     workspace_index(&w, 3, "worker_0");
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), 0);
-    CU_ASSERT_EQUAL(assay_index_read(store, &three, names, 3, p.dict, &p.s, &p.problems), 0);
+    CU_ASSERT_EQUAL(assay_index_read(store, &three, names, 3, &(assay_index_sink){p.dict, &p.s, &p.problems}), 0);
     CU_ASSERT_EQUAL(p.s.count, 2);
     CU_ASSERT_EQUAL_FATAL(p.problems.total, 1);
     CU_ASSERT(p.problems.list[0].kind == ASSAY_PROBLEM_READ && p.problems.list[0].step == 2);
@@ -335,7 +337,8 @@ static void test_large(void)
     workspace_make(&w);
     workspace_write(&w, "index/000000000/000000000005_worker_1.json", text, size);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), 0);
-    CU_ASSERT_EQUAL(assay_index_read(store, &one, names, 1, read.dict, &read.s, &read.problems), 0);
+    CU_ASSERT_EQUAL(assay_index_read(store, &one, names, 1, &(assay_index_sink){read.dict, &read.s, &read.problems}),
+                    0);
     CU_ASSERT_TRUE(same_index(&whole, &read));
     CU_ASSERT_TRUE(read.s.shape_count == 1 && read.s.shapes[0].dim[0] == 7);
     drop(&whole);

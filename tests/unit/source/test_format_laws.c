@@ -91,9 +91,9 @@ static void cut_law(const assay_trial_format *format, assay_trial_files *t)
         assay_dict *names = assay_dict_new();
         assay_shard_init(&shard);
         assay_problems_init(&problems);
-        CU_ASSERT_EQUAL(assay_index_read(t->store, &t->catalog, t->catalog.units, cut, names, &shard, &problems), 0);
-        CU_ASSERT_EQUAL(
-            assay_index_read(t->store, &t->catalog, t->catalog.units + cut, count - cut, names, &shard, &problems), 0);
+        const assay_index_sink into = {names, &shard, &problems};
+        CU_ASSERT_EQUAL(assay_index_read(t->store, &t->catalog, t->catalog.units, cut, &into), 0);
+        CU_ASSERT_EQUAL(assay_index_read(t->store, &t->catalog, t->catalog.units + cut, count - cut, &into), 0);
         CU_ASSERT(problems.total == 0 && shard.count == count && shard.entry_count > 0);
         pack_rows(&shard, cut == 0 ? &whole : &rows);
         CU_ASSERT(cut == 0 || (rows.size == whole.size && memcmp(rows.data, whole.data, whole.size) == 0));
