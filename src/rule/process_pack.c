@@ -231,17 +231,13 @@ int assay_params_unpack(assay_cursor *in, const assay_rule_ops *ops, assay_param
 
 /* ---- needs ---- */
 
-static const assay_field slot_fields[] = {ASSAY_FIELD(assay_slot_need, name),
-                                          ASSAY_FIELD(assay_slot_need, kinds),
-                                          ASSAY_FIELD(assay_slot_need, modes),
-                                          ASSAY_FIELD(assay_slot_need, flags),
-                                          ASSAY_FIELD(assay_slot_need, first_steps),
-                                          ASSAY_FIELD(assay_slot_need, keeps_rows),
-                                          ASSAY_FIELD(assay_slot_need, rows.width),
-                                          ASSAY_FIELD(assay_slot_need, rows.pooled),
-                                          ASSAY_FIELD(assay_slot_need, rows.compared),
-                                          ASSAY_FIELD(assay_slot_need, rows.most),
-                                          {0}};
+static const assay_field slot_fields[] = {
+    ASSAY_FIELD(assay_slot_need, name),          ASSAY_FIELD(assay_slot_need, kinds),
+    ASSAY_FIELD(assay_slot_need, modes),         ASSAY_FIELD(assay_slot_need, flags),
+    ASSAY_FIELD(assay_slot_need, first_steps),   ASSAY_FIELD(assay_slot_need, keeps_rows),
+    ASSAY_FIELD(assay_slot_need, rows.width),    ASSAY_FIELD(assay_slot_need, rows.pooled),
+    ASSAY_FIELD(assay_slot_need, rows.compared), ASSAY_FIELD(assay_slot_need, rows.onsets),
+    ASSAY_FIELD(assay_slot_need, rows.most),     {0}};
 static const assay_field other_fields[] = {ASSAY_FIELD(assay_need, other_trial), {0}};
 
 static void put_slot(assay_buf *out, const assay_slot_need *slot)
