@@ -130,8 +130,7 @@ ASSAY_ORDER_BY(compare_rows, assay_flight_row, rank, file)
 static int name_second(assay_hang_files *files, const assay_event_files *list, const assay_flight_row *first,
                        const assay_flight_row *second)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     assay_put_format(&text, "rank %u has another dump, %s, which counts: this one does not", first->rank,
                      list->list[first->file].path);
     assay_put_u8(&text, 0);

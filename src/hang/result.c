@@ -97,8 +97,7 @@ static void put_signature(hang_world *w, const hang_signature *s, assay_hang_ope
     out->input_count = inputs;
     out->output_sizes = part->sizes + inputs;
     out->output_count = part->size_count - inputs;
-    assay_buf types;
-    assay_buf_init(&types, SIZE_MAX);
+    assay_buf types = ASSAY_BUF(SIZE_MAX);
     size_t length = 0;
     const char *all = assay_dict_name(w->texts, s->types, &length), *end = memchr(all, '\n', length);
     assay_put_bytes(&types, all, end ? (size_t)(end - all) : length);

@@ -169,8 +169,7 @@ static void put_cause(const assay_hang_cause *c, assay_buf *out)
 const char *hang_cause_text(hang_world *w, const assay_hang_cause *cause, const assay_hang_ranks *all,
                             const assay_hang *few)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     if (few) {
         assay_put_format(&text,
                          "only %zu of %zu ranks left a dump that can be used: whether the others stopped, or their "
@@ -205,8 +204,7 @@ static void put_sizes(const int64_t *size, uint32_t count, assay_buf *out)
 
 const char *hang_signature_text(hang_world *w, const hang_signature *s)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     for (uint32_t i = 0; i < s->of->parts; i++) {
         const assay_flight_part *part = &s->of->part[i];
         const uint32_t inputs = part->inputs < part->size_count ? part->inputs : part->size_count;
@@ -221,8 +219,7 @@ const char *hang_signature_text(hang_world *w, const hang_signature *s)
 
 const char *hang_mismatch_text(hang_world *w, const assay_hang_mismatch *m)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     if (strcmp(m->kind, "total") == 0) {
         assay_put_format(&text, "the ranks of ");
         put_operation(&m->operation, &text);

@@ -190,8 +190,7 @@ static void intern_signatures(hang_world *w)
 {
     size_t total = 0;
     assay_dict *seen = assay_dict_new();
-    assay_buf key;
-    assay_buf_init(&key, SIZE_MAX);
+    assay_buf key = ASSAY_BUF(SIZE_MAX);
     for (uint32_t r = 0; r < w->ranks; r++)
         total += w->rank[r].row ? w->rank[r].row->signatures : 0;
     w->signature = hang_take(w, total, sizeof *w->signature);

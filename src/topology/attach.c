@@ -32,8 +32,7 @@ static int take(assay_catalog *catalog, const char *name, const assay_buf *text,
 
 static int take_given(assay_catalog *catalog, const char *given, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
+    assay_buf text = ASSAY_BUF(ASSAY_TOPOLOGY_MOST);
     const bool inside = given[strspn(given, " \t\r\n")] == '{';
     int status = ASSAY_OK;
     if (inside)

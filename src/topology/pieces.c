@@ -181,8 +181,7 @@ ASSAY_ORDER_BY(compare_pieces, assay_said_piece, tensor, worker)
 /* A worker that said nothing may have what is missing. */
 static int name_misfit(const putting *p, const assay_said_piece *piece, size_t count)
 {
-    assay_buf wrong;
-    assay_buf_init(&wrong, ASSAY_TOPOLOGY_MOST);
+    assay_buf wrong = ASSAY_BUF(ASSAY_TOPOLOGY_MOST);
     assay_put_misfit(p->s, piece, count, p->s->said >= p->s->world, &wrong);
     if (wrong.size > 0)
         assay_problems_add(p->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "topology", -1,

@@ -16,8 +16,7 @@ static void put_ranks(const int32_t *list, size_t count, assay_buf *out)
 
 static void name_missing(const assay_trace_data *data, assay_problems *problems)
 {
-    assay_buf ranks;
-    assay_buf_init(&ranks, 4096);
+    assay_buf ranks = ASSAY_BUF(4096);
     put_ranks(data->no_file, data->no_files, &ranks);
     assay_put_u8(&ranks, 0);
     assay_problems_add(

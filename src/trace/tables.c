@@ -250,8 +250,7 @@ int trace_find_work(side *s)
 {
     assay_trace_data *data = s->data;
     assay_dict *roles = assay_dict_new();
-    assay_buf key;
-    assay_buf_init(&key, SIZE_MAX);
+    assay_buf key = ASSAY_BUF(SIZE_MAX);
     data->work = assay_alloc(((size_t)data->steps * s->rank.count + 1) * sizeof *data->work);
     int status = roles && data->work ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t step = 0; step < data->steps && status == ASSAY_OK; step++) {

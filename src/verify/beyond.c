@@ -258,8 +258,7 @@ static int add_sum(void *context, const assay_entry_sum *sum)
 {
     looking *l = context;
     const char *path = assay_dict_name(l->files, l->at->file, NULL);
-    assay_buf key;
-    assay_buf_init(&key, SIZE_MAX);
+    assay_buf key = ASSAY_BUF(SIZE_MAX);
     int status = put_key(&key, path, sum->offset, sum->stored);
     ASSAY_THEN(status, assay_verify_origin(l->trial->store, path, l->at->step, sum->name, l->remarks));
     const bool read = status == ASSAY_OK && assay_dict_find(l->summed, (const char *)key.data, key.size) != ASSAY_NO_ID;
@@ -279,8 +278,7 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
 {
     looking *l = context;
     const char *path = assay_dict_name(l->files, l->at->file, NULL);
-    assay_buf text;
-    assay_buf_init(&text, 1 << 16);
+    assay_buf text = ASSAY_BUF(1 << 16);
     assay_verify_put_loading(path, where, found, &text);
     const bool code = found->grade == ASSAY_LOADING_CODE || l->options->strict;
     int status = assay_buf_status(&text);
@@ -692,8 +690,7 @@ static void name_failure(looking *l, const failure *f)
     const char *path = assay_dict_name(l->files, t->file, NULL);
     if (is_named(l, path, t->offset))
         return;
-    assay_buf text;
-    assay_buf_init(&text, 1 << 16);
+    assay_buf text = ASSAY_BUF(1 << 16);
     if (f->length > 0)
         assay_put_format(&text, "%.*s", (int)f->length, f->text);
     else

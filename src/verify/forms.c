@@ -50,8 +50,7 @@ static int tell(const assay_diff *d, char **text)
     *text = NULL;
     if (!first)
         return ASSAY_OK;
-    assay_buf out;
-    assay_buf_init(&out, 1 << 16);
+    assay_buf out = ASSAY_BUF(1 << 16);
     assay_put_format(&out, "%zu of %zu tensors are not those of the other form of the model beside it: %s", unlike,
                      d->pairs, first->name_a);
     if (first->state == ASSAY_DIFF_COMPARED)
@@ -162,8 +161,7 @@ static int list_aside(const assay_trial_files *files, const assay_verify_options
 
 static int add_remark(assay_verify_remarks *remarks, int64_t step, const char *file, const char *text)
 {
-    assay_buf said;
-    assay_buf_init(&said, 1 << 16);
+    assay_buf said = ASSAY_BUF(1 << 16);
     assay_put_format(&said, "%s: %s", file, text);
     assay_put_u8(&said, '\0');
     int status = assay_buf_status(&said);
@@ -186,8 +184,7 @@ int assay_verify_forms(assay_comm *comm, const char *trial, const assay_trial_fi
                        const assay_verify_options *options, const assay_problems *problems,
                        assay_verify_remarks *remarks, assay_error *err)
 {
-    assay_buf aside;
-    assay_buf_init(&aside, SIZE_MAX);
+    assay_buf aside = ASSAY_BUF(SIZE_MAX);
     int status = assay_comm_agree(comm, files ? list_aside(files, options, problems, remarks, &aside) : ASSAY_OK, err);
     ASSAY_THEN(status, assay_comm_broadcast(comm, &aside));
     assay_cursor in = assay_cursor_over(aside.data, aside.size);

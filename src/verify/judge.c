@@ -228,8 +228,7 @@ static int speak(judging *g, int64_t step, assay_verify_state state, const char 
     if (said == text && strncmp(text, of->name, length) == 0 && text[length] == '/')
         said = text += length + 1;
     const bool whole = strcmp(below, of->name) == 0 || strcmp(below, ".") == 0 || !*below;
-    assay_buf words;
-    assay_buf_init(&words, 1 << 16);
+    assay_buf words = ASSAY_BUF(1 << 16);
     if (whole || said == text)
         assay_put_format(&words, "%s", said);
     else
@@ -377,8 +376,7 @@ static int add_problems(judging *g, const assay_problems *problems, const assay_
             continue;
         const assay_verify_state state = state_of(p);
         g->j->losses += state != ASSAY_VERIFY_NOTE;
-        assay_buf text;
-        assay_buf_init(&text, 1 << 16);
+        assay_buf text = ASSAY_BUF(1 << 16);
         put_problem(g, p, known != NULL, &text);
         int status = assay_buf_status(&text);
         ASSAY_THEN(status, say(g, line_of(g, *p->file ? p->file : ".", step_of(g, p)), state, (const char *)text.data));
@@ -466,8 +464,7 @@ static int add_rule(judging *g, const assay_rule_outcome *rule)
         const assay_finding *f = &findings->list[i];
         const char *tensor = f->tensor == ASSAY_NO_TENSOR ? "" : assay_trial_tensor(g->outcome->info, f->tensor);
         assay_verify_file *line = line_of_finding(g, f, tensor);
-        assay_buf text;
-        assay_buf_init(&text, 1 << 16);
+        assay_buf text = ASSAY_BUF(1 << 16);
         assay_verify_put_meaning(g->outcome, rule, f, tensor, &text);
         status = assay_buf_status(&text);
         ASSAY_THEN(status, say(g, line, lost ? ASSAY_VERIFY_DAMAGED : ASSAY_VERIFY_SUSPECT, (const char *)text.data));
@@ -641,8 +638,7 @@ static int settle(judging *g)
             g->j->last_sound = (ptrdiff_t)i;
             continue;
         }
-        assay_buf words;
-        assay_buf_init(&words, 1 << 16);
+        assay_buf words = ASSAY_BUF(1 << 16);
         put_why(&g->facts[i], step->state, &words);
         assay_put_u8(&words, '\0');
         int status = assay_buf_status(&words);

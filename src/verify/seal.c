@@ -238,8 +238,7 @@ static void put_json(const seals *s, const sealing *u, assay_buf *out)
 static int write_seal(const seals *s, const sealing *u, assay_output *output, assay_error *err)
 {
     char name[ASSAY_PATH_MOST];
-    assay_buf text;
-    assay_buf_init(&text, SEAL_MOST);
+    assay_buf text = ASSAY_BUF(SEAL_MOST);
     put_json(s, u, &text);
     put_name(u, ".json", name);
     int status = assay_buf_status(&text);

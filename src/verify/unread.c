@@ -81,8 +81,7 @@ static int say(unread *u, assay_verify_state state, const char *text)
 static int take_loading(void *context, const char *where, const assay_loading *found)
 {
     unread *u = context;
-    assay_buf text;
-    assay_buf_init(&text, 1 << 16);
+    assay_buf text = ASSAY_BUF(1 << 16);
     assay_verify_put_loading(u->line->path, where, found, &text);
     const bool code = found->grade == ASSAY_LOADING_CODE || u->options->strict;
     int status = assay_buf_status(&text);

@@ -149,8 +149,7 @@ static bool is_evaluated(const assay_trial_outcome *trial, const assay_trial_fil
 /* On rank 0: the models of a directory of several that the run has not evaluated, terminated. */
 static int list_left(const assay_trial_outcome *trial, const assay_trial_files *files, assay_buf *out)
 {
-    assay_buf models;
-    assay_buf_init(&models, SIZE_MAX);
+    assay_buf models = ASSAY_BUF(SIZE_MAX);
     const int status = assay_verify_put_models(files->store, &files->catalog, &models);
     for (size_t at = 0, size; status == ASSAY_OK && at < models.size; at += size) {
         const char *name = (const char *)models.data + at;
@@ -179,8 +178,7 @@ static void add_model(assay_trial_outcome *trial, const char *name, const assay_
 static int add_models(assay_comm *comm, assay_trial_outcome *trial, const assay_trial_files *files, const char *path,
                       const assay_verify_options *options, assay_error *err)
 {
-    assay_buf models;
-    assay_buf_init(&models, SIZE_MAX);
+    assay_buf models = ASSAY_BUF(SIZE_MAX);
     int status = assay_comm_agree(comm, trial ? list_left(trial, files, &models) : ASSAY_OK, err);
     ASSAY_THEN(status, assay_comm_broadcast(comm, &models));
     for (size_t at = 0; at < models.size && status == ASSAY_OK;) {

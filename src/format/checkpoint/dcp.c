@@ -329,8 +329,7 @@ static int note_chunk(dcp *d, const assay_buf *key)
 static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, const chunk *k)
 {
     const assay_pickle *p = &d->of->p; /* then, of the file that says where the chunk lies */
-    assay_buf key;
-    assay_buf_init(&key, SIZE_MAX);
+    assay_buf key = ASSAY_BUF(SIZE_MAX);
     put_chunk_key(&key, (const uint8_t *)name, length, k->first, k->dims);
     const bool kept = assay_buf_status(&key) == ASSAY_OK;
     const uint32_t id = kept ? assay_dict_find(d->chunks, (const char *)key.data, key.size) : ASSAY_NO_ID;

@@ -284,8 +284,7 @@ static int add_kept(saved *s, assay_torch *t, uint32_t group, uint32_t kept)
         const uint32_t key = p->item[i].key;
         if (key == ASSAY_PICKLE_NOTHING || p->node[key].kind != ASSAY_PICKLE_TEXT)
             continue;
-        assay_buf name;
-        assay_buf_init(&name, SIZE_MAX);
+        assay_buf name = ASSAY_BUF(SIZE_MAX);
         assay_keys_put_kept((const char *)p->bytes + p->node[key].a, (size_t)p->node[key].size, &name);
         status = assay_buf_status(&name);
         ASSAY_THEN(status, add_flat(s, t, s->zero, group, (const char *)name.data, name.size, p->item[i].value));

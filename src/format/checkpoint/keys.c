@@ -131,8 +131,7 @@ void assay_keys_put_flat(const char *name, size_t length, assay_buf *out)
 static int put_optimizer_path(const assay_pickle *p, uint32_t item, assay_buf *out)
 {
     static const char STATE[] = "optimizer.state.";
-    assay_buf name;
-    assay_buf_init(&name, SIZE_MAX);
+    assay_buf name = ASSAY_BUF(SIZE_MAX);
     assay_put_format(&name, "optimizer");
     for (; item != ASSAY_PICKLE_NOTHING; item = p->item[item].next) {
         assay_put_u8(&name, '.');

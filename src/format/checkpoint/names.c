@@ -135,8 +135,7 @@ static int drop_wrappers(assay_contents *c)
     if (!module && !is_wrapped(c))
         return ASSAY_OK;
     assay_dict *names = assay_dict_new();
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     int status = names ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < c->count && status == ASSAY_OK; i++)
         if (add_unwrapped(c, &c->tensor[i], module, names, &text) == ASSAY_NO_ID)
@@ -332,8 +331,7 @@ static uint32_t find_numbered(const assay_contents *c, const assay_dict *beginni
 static int rename_numbered(assay_contents *c, const assay_dict *beginnings, const size_t *chosen)
 {
     assay_dict *names = assay_dict_new();
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     int status = names ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < c->count && status == ASSAY_OK; i++) {
         size_t length = 0, rest = 0, named = 0;

@@ -75,8 +75,7 @@ static void put_kept(const assay_pickle *p, uint32_t key, assay_buf *out)
 static void add_state(saved *s)
 {
     const assay_pickle *p = s->p;
-    assay_buf name;
-    assay_buf_init(&name, SIZE_MAX);
+    assay_buf name = ASSAY_BUF(SIZE_MAX);
     for (uint32_t i = p->node[s->state].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
         const uint32_t kept = p->item[i].value;
         if (!assay_walk_is_dict(p, kept))
@@ -96,8 +95,7 @@ static void add_state(saved *s)
 static void add_rest(saved *s, uint32_t node)
 {
     const assay_pickle *p = s->p;
-    assay_buf name;
-    assay_buf_init(&name, SIZE_MAX);
+    assay_buf name = ASSAY_BUF(SIZE_MAX);
     for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
         if (p->item[i].value == s->state)
             continue;

@@ -91,8 +91,7 @@ static void put_class(const assay_pickle *p, uint32_t node, assay_buf *out)
 
 void assay_ckpt_put_class(const assay_pickle *p, uint32_t node, char *out, size_t room)
 {
-    assay_buf text;
-    assay_buf_init(&text, room - 1);
+    assay_buf text = ASSAY_BUF(room - 1);
     put_class(p, node, &text);
     const bool fits = assay_buf_status(&text) == ASSAY_OK && text.data[0] != '-';
     snprintf(out, room, "%.*s", fits ? (int)text.size : 0, fits ? (const char *)text.data : "");
@@ -125,8 +124,7 @@ bool assay_ckpt_note_other(const assay_contents *c, const assay_pickle *p, uint3
     const bool list = is_plain_list(p, node);
     if (!list && (assay_walk_is_dict(p, node) || assay_walk_is_list(p, node)))
         return false;
-    assay_buf value;
-    assay_buf_init(&value, SIZE_MAX);
+    assay_buf value = ASSAY_BUF(SIZE_MAX);
     if (list)
         put_list(p, node, &value);
     else if (is_plain(p, node))

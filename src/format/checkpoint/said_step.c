@@ -83,8 +83,7 @@ int64_t assay_ckpt_torch_step(assay_store *store, const assay_names *top)
 
 bool assay_ckpt_read_tag(assay_store *store, const char *file, char tag[ASSAY_CKPT_TAG_ROOM])
 {
-    assay_buf text;
-    assay_buf_init(&text, ASSAY_CKPT_TAG_ROOM - 1);
+    assay_buf text = ASSAY_BUF(ASSAY_CKPT_TAG_ROOM - 1);
     const bool read = assay_store_exists(store, file, NULL) == 1 &&
                       assay_store_read(store, file, ASSAY_CKPT_TAG_ROOM - 1, &text, NULL) == ASSAY_OK;
     if (read) {

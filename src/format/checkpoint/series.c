@@ -128,8 +128,7 @@ static void put_beside(const assay_lister *l, const entry *e, assay_buf *out)
 /* The place of a unit: 8 bytes of the step, then the name; of a file the names of those that go with it behind that. */
 static uint32_t add_place(assay_lister *l, const entry *e)
 {
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
+    assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     assay_put_i64(&bytes, e->step);
     assay_put_bytes(&bytes, e->name, strlen(e->name));
     put_beside(l, e, &bytes);

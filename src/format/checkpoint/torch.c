@@ -297,8 +297,7 @@ static void add_state(gathering *g)
 {
     const char *path = g->torch->file->path, *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
     const char *point = strrchr(stem, '.');
-    assay_buf prefix;
-    assay_buf_init(&prefix, SIZE_MAX);
+    assay_buf prefix = ASSAY_BUF(SIZE_MAX);
     assay_put_format(&prefix, "state/%.*s", point ? (int)(point - stem) : (int)strlen(stem), stem);
     assay_put_u8(&prefix, '\0');
     if (assay_buf_status(&prefix) == ASSAY_OK)

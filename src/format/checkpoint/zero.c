@@ -186,8 +186,7 @@ static int promise(assay_zero *z, uint32_t first, uint32_t end, uint32_t key)
 {
     int status = ASSAY_OK;
     for (uint32_t id = first; id < end && status == ASSAY_OK; id++) {
-        assay_buf text;
-        assay_buf_init(&text, SIZE_MAX);
+        assay_buf text = ASSAY_BUF(SIZE_MAX);
         const bool own = put_name(z, id, key, &text);
         status = assay_buf_status(&text);
         if (status == ASSAY_OK)
@@ -223,8 +222,7 @@ static int add_tensor(assay_zero *z, uint32_t id, const flat *first)
     }
     for (int i = 0; i < place.dims; i++)
         place.shape[i] = z->dim[p->first_dim + (size_t)i];
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     const bool own = put_name(z, id, first->key, &text);
     const int status = assay_buf_status(&text);
     const assay_ckpt_found found = {.role = own ? ASSAY_CKPT_MODEL : ASSAY_CKPT_OPTIMIZER,

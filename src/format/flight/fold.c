@@ -172,8 +172,7 @@ static assay_flight_text name_of(const fold *f, const recorded *o)
 
 static char *join_types(fold *f, const uint8_t *ids, uint32_t count)
 {
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
+    assay_buf text = ASSAY_BUF(SIZE_MAX);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t id = 0;
         memcpy(&id, ids + i * sizeof id, sizeof id);
@@ -228,8 +227,7 @@ static bool is_compared(const fold *f, uint32_t entry)
 static uint32_t put_signature(fold *f, const recorded *o)
 {
     const assay_flight_dump *d = f->d;
-    assay_buf key;
-    assay_buf_init(&key, SIZE_MAX);
+    assay_buf key = ASSAY_BUF(SIZE_MAX);
     assay_put_u32(&key, d->entry.list[o->last].name);
     for (uint32_t i = o->first; i != NONE; i = f->next[i])
         if (is_compared(f, i))

@@ -97,8 +97,7 @@ static bool is_meant(const metrics_run *run, const char *pattern)
 static int add_run(const char *root, metrics_place *place, const metrics_run *run, const assay_trial_options *given,
                    assay_trial_runs *out)
 {
-    assay_buf packed;
-    assay_buf_init(&packed, SIZE_MAX);
+    assay_buf packed = ASSAY_BUF(SIZE_MAX);
     const char *unread = metrics_place_unread(place);
     if (unread && !out->unread && !(out->unread = assay_copy_text(unread)))
         return ASSAY_ENOMEM;
@@ -135,8 +134,7 @@ static int add_directory(const char *location, const metrics_run *run, const ass
 
 static int no_such_run(const char *root, const char *pattern, metrics_place *place, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, 4096);
+    assay_buf text = ASSAY_BUF(4096);
     for (size_t i = 0; i < place->run_count && i < NAMED_MOST; i++)
         assay_put_format(&text, "%s%.60s", i ? ", " : "", place->runs[i].name);
     const char *unread = metrics_place_unread(place);

@@ -183,8 +183,7 @@ static int take_meta(void *context, const char *key, const char *value)
 /* Reads a meta.yaml. 1; 0: there is none, or one that is too large; a status. */
 static int read_meta(assay_store *store, const char *path, meta *out, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, META_MOST);
+    assay_buf text = ASSAY_BUF(META_MOST);
     *out = (meta){.keys = {.known = META_KEYS}};
     int status = assay_store_read(store, path, META_MOST, &text, err);
     if (status == ASSAY_OK)
@@ -248,8 +247,7 @@ static int divide_files(metrics_place *p, const metrics_file *file, assay_error 
         return ASSAY_OK;
     }
     if (!*own.run_name) {
-        assay_buf text;
-        assay_buf_init(&text, TEXT_MOST);
+        assay_buf text = ASSAY_BUF(TEXT_MOST);
         if (read_text(p->store, key, "tags/mlflow.runName", &text) == ASSAY_OK)
             snprintf(own.run_name, TEXT, "%.*s", (int)text.size, text.size ? (const char *)text.data : "");
         assay_buf_release(&text);
@@ -342,8 +340,7 @@ static int take_metric(reader *r, const char *path)
 
 static int take_small(reader *r, const char *path, bool tag)
 {
-    assay_buf text;
-    assay_buf_init(&text, TEXT_MOST);
+    assay_buf text = ASSAY_BUF(TEXT_MOST);
     int status = read_text(r->log->store, "", path, &text);
     if (status == ASSAY_OK) {
         const char *value = text.size ? (const char *)text.data : "";

@@ -149,8 +149,7 @@ int metrics_place_choose(metrics_place *place, const metrics_run **run, assay_er
         *run = found ? with[0] : NULL;
         return ASSAY_OK;
     }
-    assay_buf text;
-    assay_buf_init(&text, 4096);
+    assay_buf text = ASSAY_BUF(4096);
     for (size_t i = 0; i < found && i < NAMED_MOST; i++)
         assay_put_format(&text, "%s%.100s", i ? ", " : "", with[i]->name);
     const char *location = assay_store_location(place->store), *unread = metrics_place_unread(place);
