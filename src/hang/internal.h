@@ -184,6 +184,3 @@ void hang_put_ranks(const assay_hang_ranks *ranks, assay_buf *out);
 const char *hang_signature_text(hang_world *w, const hang_signature *signature);
 /* A copy of a buffer's text, which is released. */
 const char *hang_keep_text(hang_world *w, assay_buf *text);
-
-/* result.c: what callers see, of a world that is known. */
-void hang_put_result(hang_world *w, const assay_flight_row *row, size_t rows, assay_hang *out);

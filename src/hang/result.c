@@ -541,7 +541,8 @@ static void put_edges(hang_world *w, assay_hang *out)
     out->edge = list;
 }
 
-void hang_put_result(hang_world *w, const assay_flight_row *row, size_t rows, assay_hang *out)
+/* What callers see, of a world that is known. */
+static void put_result(hang_world *w, const assay_flight_row *row, size_t rows, assay_hang *out)
 {
     bool *files = hang_take(w, w->ranks, sizeof *files), *none = hang_take(w, w->ranks, sizeof *none),
          *older = hang_take(w, w->ranks, sizeof *older);
@@ -603,7 +604,7 @@ int assay_hang_find_in(assay_flight_row *row, size_t rows, double max_age, assay
     if (r && !r->world.no_memory)
         hang_find_causes(&r->world);
     if (r && !r->world.no_memory)
-        hang_put_result(&r->world, row, rows, &r->hang);
+        put_result(&r->world, row, rows, &r->hang);
     if (!r || r->world.no_memory) {
         assay_hang_free(r ? &r->hang : NULL);
         return assay_fail(err, ASSAY_ENOMEM, "out of memory while the dumps of %zu ranks were compared", rows);

@@ -127,7 +127,8 @@ static uint32_t name_of(assay_trace_collector *c, assay_text text)
     return assay_dict_add(c->texts, text.bytes ? text.bytes : "", text.length);
 }
 
-uint32_t trace_add_text(assay_trace_collector *c, const char *text, size_t length)
+/* The number of a text, which is added when it is new; ASSAY_NO_ID without memory. */
+static uint32_t add_text(assay_trace_collector *c, const char *text, size_t length)
 {
     return assay_dict_add(c->texts, text, length);
 }
@@ -218,7 +219,7 @@ static int find_group(assay_trace_collector *c, assay_text name, const int32_t *
     assay_put_bytes(&c->key, ranks, count * sizeof *ranks);
     if (assay_buf_status(&c->key) != ASSAY_OK)
         return assay_buf_status(&c->key);
-    *group = trace_add_text(c, (const char *)c->key.data, c->key.size);
+    *group = add_text(c, (const char *)c->key.data, c->key.size);
     return *group == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
@@ -246,7 +247,7 @@ static int take_communication(assay_trace_collector *c, const assay_trace_event 
         assay_buf_clear(&c->key);
         assay_put_bytes(&c->key, e->group.bytes, e->group.length);
         assay_put_u8(&c->key, 0);
-        k->group = trace_add_text(c, (const char *)c->key.data, c->key.size);
+        k->group = add_text(c, (const char *)c->key.data, c->key.size);
         status = assay_buf_status(&c->key);
         status = status == ASSAY_OK && k->group == ASSAY_NO_ID ? ASSAY_ENOMEM : status;
     }
@@ -534,7 +535,7 @@ static int add_problem(assay_trace_collector *c, const char *text, size_t length
 {
     problem_row *problem = ASSAY_VEC_ADD(&c->problem);
     ASSAY_HAVE(problem);
-    *problem = (problem_row){c->row.number, trace_add_text(c, text, length)};
+    *problem = (problem_row){c->row.number, add_text(c, text, length)};
     return problem->text == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 

@@ -141,9 +141,7 @@ struct assay_trace_collector {
     assay_buf key, why; /* why: what is wrong with it */
 };
 
-/* The number of a text, or of a call, which is added when it is new; ASSAY_NO_ID without memory. */
-uint32_t trace_add_text(assay_trace_collector *c, const char *text, size_t length);
-/* The same of a call. */
+/* The number of a call, which is added when it is new; ASSAY_NO_ID without memory. */
 uint32_t trace_add_call(assay_trace_collector *c, const call_row *call);
 /* Sums that stay at the end of the range: durations of hostile files add up to anything. */
 static inline int64_t trace_add(int64_t a, int64_t b)

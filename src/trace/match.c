@@ -90,7 +90,7 @@ static pair_ranks ranks_of(const side *s, uint32_t kernel)
 
 /* ---- groups ---- */
 
-bool trace_group_has(const assay_trace_group *group, int32_t rank)
+static bool has_rank(const assay_trace_group *group, int32_t rank)
 {
     const size_t at = assay_lower_bound(group->member, group->members, sizeof rank, &rank, assay_order_i32);
     return at < group->members && group->member[at] == rank;
@@ -315,7 +315,7 @@ static bool has_all_members(const side *s, const operation *o)
     if (o->members < 2 || o->members != s->group[o->group].with_file)
         return false;
     for (uint32_t i = 0; i < o->members; i++)
-        if (!trace_group_has(group, s->rank.list[s->member.list[o->first + i].rank].rank))
+        if (!has_rank(group, s->rank.list[s->member.list[o->first + i].rank].rank))
             return false;
     return true;
 }

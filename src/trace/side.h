@@ -82,8 +82,6 @@ static inline const side_rank *side_find_rank(const side *s, int32_t number)
 }
 /* The lower median: the one with index (n - 1) / 2 in ascending order. Sorts the list; n > 0. */
 int64_t trace_lower_median(int64_t *list, size_t n);
-/* Is the rank's number in the group? */
-bool trace_group_has(const assay_trace_group *group, int32_t rank);
 /* The row of a rank's step with a window; NULL: it has none there. */
 const step_row *trace_window_of(const side *s, const side_rank *rank, uint32_t step);
 /* all_to_all in any spelling: its numbers of elements differ by rank. */

@@ -74,7 +74,6 @@ typedef struct assay_signature {
     assay_log_scope scope;
     const char *literal, *expression, *sentence;
 } assay_signature;
-size_t assay_signature_count(void);
 const assay_signature *assay_signature_of(size_t number);
 /* Does it say how a pod of Kubernetes ended? The node of its events is the pod's name. */
 bool assay_signature_is_of_pod(uint32_t signature);

@@ -8,7 +8,7 @@
 #include "why/combine.h"
 
 /* "3", "3 and 7", "16 to 23", "0 to 4, 6 and 7 (7 ranks)", "0, 2, 4, 6, 8, ... 22 (12 ranks)" */
-void why_put_ranks(const int64_t *rank, size_t count, assay_buf *out)
+static void put_ranks(const int64_t *rank, size_t count, assay_buf *out)
 {
     enum { NAMED = 6 };
     size_t named = 0, runs = 0;
@@ -41,13 +41,13 @@ void why_put_subject(const why_link *link, assay_buf *out)
             assay_put_bytes(out, link->node.list[0], strlen(link->node.list[0]));
         if (link->rank.count > 0) {
             assay_put_format(out, " (");
-            why_put_ranks(link->rank.list, link->rank.count, out);
+            put_ranks(link->rank.list, link->rank.count, out);
             assay_put_format(out, ")");
         }
         return;
     }
     if (link->rank.count > 0) {
-        why_put_ranks(link->rank.list, link->rank.count, out);
+        put_ranks(link->rank.list, link->rank.count, out);
         if (link->node.count == 1)
             assay_put_format(out, " on %s", link->node.list[0]);
         else if (link->node.count > 1)

@@ -174,7 +174,6 @@ int why_put_answer(assay_why *why);
 void why_put_subject(const why_link *link, assay_buf *out);
 /* " ran out of GPU memory", as of one or of several */
 void why_put_deed(const why_link *link, assay_buf *out);
-void why_put_ranks(const int64_t *rank, size_t count, assay_buf *out);
 /* "2026-11-27 03:12:07", "03:12:07"; false: not known */
 bool why_put_time(const assay_log_event *event, assay_buf *out);
 

@@ -27,7 +27,7 @@ enum { COUNT = sizeof SIGNATURES / sizeof *SIGNATURES, SPANS = 16 /* groups of a
 const char *const joblog_group_names[JOBLOG_GROUPS] = {"size", "free", "rank", "node", "code",
                                                        "gpu",  "step", "pid",  "what"};
 
-size_t assay_signature_count(void)
+static size_t count_signatures(void)
 {
     return COUNT;
 }
@@ -374,7 +374,7 @@ static int make_literals(assay_job_log *log)
         [JOBLOG_ORIGINAL] = "Original Traceback",
     };
     const char *text[JOBLOG_NUMBERS];
-    log->blocks = assay_signature_count();
+    log->blocks = count_signatures();
     if (log->blocks + JOBLOG_BLOCK_KINDS > JOBLOG_NUMBERS)
         return ASSAY_EINTERNAL;
     log->literal_text = assay_dict_new();

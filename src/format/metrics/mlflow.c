@@ -17,14 +17,14 @@ enum { META_MOST = 1 << 20, TEXT_MOST = 1 << 20, DEEPEST = 16, TEXT = 512 };
 
 static const char META[] = "meta.yaml";
 
-bool mlflow_is_db(const char *name)
+static bool is_db(const char *name)
 {
     return assay_path_ends(name, ".db") || assay_path_ends(name, ".sqlite") || assay_path_ends(name, ".sqlite3");
 }
 
 static bool named(const char *name)
 {
-    return strcmp(name, META) == 0 || mlflow_is_db(name);
+    return strcmp(name, META) == 0 || is_db(name);
 }
 
 /* ---- what both stores share ---- */
@@ -196,7 +196,7 @@ static int read_meta(assay_store *store, const char *path, meta *out, assay_erro
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
 {
     meta m;
-    if (mlflow_is_db(file->path))
+    if (is_db(file->path))
         return mlflow_db_proven(store, file, err);
     const int status = read_meta(store, file->path, &m, err);
     const bool lost = m.hole && strcmp(metrics_base(file->path), META) == 0; /* of others zero bytes say nothing */
@@ -268,8 +268,8 @@ static int divide(metrics_place *p, assay_error *err)
     int status = ASSAY_OK;
     for (size_t i = 0; i < p->count && status == ASSAY_OK; i++)
         if (p->files[i].kind == METRICS_MLFLOW)
-            status = mlflow_is_db(p->files[i].path) ? mlflow_db_divide(p, &p->files[i], err)
-                                                    : divide_files(p, &p->files[i], err);
+            status =
+                is_db(p->files[i].path) ? mlflow_db_divide(p, &p->files[i], err) : divide_files(p, &p->files[i], err);
     return status;
 }
 
@@ -393,7 +393,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     static const char *const states[] = {NULL, "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
     meta own;
     (void)place;
-    if (mlflow_is_db(run->files[0]->path))
+    if (is_db(run->files[0]->path))
         return mlflow_db_read(log, run, err);
     int status = read_meta(log->store, run->files[0]->path, &own, err);
     if (status != 1)

@@ -36,4 +36,3 @@ int mlflow_put_facts(metrics_log *log, const mlflow_facts *facts);
 int mlflow_db_proven(assay_store *store, const metrics_file *file, assay_error *err);
 int mlflow_db_divide(metrics_place *place, const metrics_file *file, assay_error *err);
 int mlflow_db_read(metrics_log *log, const metrics_run *run, assay_error *err);
-bool mlflow_is_db(const char *name);

@@ -255,7 +255,9 @@ typedef struct known_band {
     scale scale;
 } known_band;
 
-void assay_noise_of_grid(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *score)
+/* score[step * trials + trial]: of each point of a grid against those of all others at its step; NaN: there is nothing
+ * to say. `sorted` has room for [trials], `score` for [steps * trials]. */
+static void score_points(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *score)
 {
     const double spread =
         robust && grid->figure == ASSAY_BAND_VALUE ? spread_of(grid, noise, robust, sorted, score) : 0;
@@ -333,7 +335,7 @@ static int score_grid(void *context, const assay_grid *grid)
     size_t *at = assay_alloc((grid->steps + 1) * sizeof *at);
     status = score && at ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        assay_noise_of_grid(grid, s->noise, s->robust, s->sorted, score);
+        score_points(grid, s->noise, s->robust, s->sorted, score);
     for (size_t t = 0; status == ASSAY_OK && t < grid->trials; t++) {
         double *curve = score + grid->steps * grid->trials;
         size_t first, count = 0;

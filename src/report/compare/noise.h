@@ -86,7 +86,3 @@ typedef struct assay_farthest {
  */
 int assay_noise_leave_one_out(const assay_grids *grids, const assay_noise *noise, bool robust, size_t most_steps,
                               assay_score *out, assay_farthest *far);
-
-/* score[step * trials + trial]: of each point of a grid against those of all others at its step; NaN: there is nothing
- * to say. `sorted` has room for [trials], `score` for [steps * trials]. */
-void assay_noise_of_grid(const assay_grid *grid, const assay_noise *noise, bool robust, double *sorted, double *score);

@@ -6,15 +6,7 @@
 #include "base/arena.h"
 #include "report/document/document.h"
 
-typedef enum doc_span_kind {
-    SPAN_WORDS,
-    SPAN_TEXT,
-    SPAN_NAME,
-    SPAN_STRONG,
-    SPAN_DIM,
-    SPAN_BADGE,
-    SPAN_LINK
-} doc_span_kind;
+typedef enum doc_span_kind { SPAN_WORDS, SPAN_TEXT, SPAN_NAME, SPAN_STRONG, SPAN_DIM, SPAN_BADGE } doc_span_kind;
 
 typedef struct doc_span {
     struct doc_span *next;
@@ -22,7 +14,6 @@ typedef struct doc_span {
     doc_tone tone;    /* of badges */
     const char *text; /* terminated */
     size_t length;
-    const char *target; /* of links */
 } doc_span;
 
 typedef struct doc_inline {

@@ -359,13 +359,6 @@ void doc_put_badge(doc *d, doc_tone tone, const char *word)
         span->tone = tone;
 }
 
-void doc_put_link(doc *d, const char *id, const char *text)
-{
-    doc_span *span = add_span(d, SPAN_LINK, text, strlen(text));
-    if (span)
-        span->target = copy_name(d, id);
-}
-
 /* ---- tables ---- */
 
 void doc_table(doc *d, const doc_table_def *def)

@@ -89,8 +89,6 @@ void doc_put_strong(doc *d, const char *text);
 void doc_put_dim(doc *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A word with a mark of the tone. */
 void doc_put_badge(doc *d, doc_tone tone, const char *word);
-/* A text that leads to the block with the id. */
-void doc_put_link(doc *d, const char *id, const char *text);
 
 /* ---- tables ---- */
 

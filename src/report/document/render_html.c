@@ -66,12 +66,6 @@ static void put_span(assay_buf *out, const doc_span *s)
         markup_text_n(out, s->text, s->length, MARKUP_NAME);
         markup_put(out, "</span>");
         break;
-    case SPAN_LINK:
-        if (s->target)
-            put_target(out, s->target);
-        markup_name(out, s->text);
-        markup_put(out, s->target ? "</a>" : "");
-        break;
     default:
         markup_text_n(out, s->text, s->length, MARKUP_MESSAGE);
     }

@@ -127,7 +127,7 @@ static doc *make(void)
     doc_put(d, "%d ranks wait for ", 13);
     doc_put_name(d, hostile);
     doc_put(d, ", see ");
-    doc_put_link(d, "rank-2", "rank_2");
+    doc_put_name(d, "rank_2");
     doc_put_dim(d, " (%s)", "of 14");
     put_waits(d);
     doc_card(d, "rank-2", DOC_BAD);
