@@ -623,37 +623,6 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
     return ASSAY_OK;
 }
 
-static bool ends_with_any(const char *name, const char *const *suffix, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (assay_path_ends(name, suffix[i]))
-            return true;
-    return false;
-}
-
-bool assay_is_log_file(const char *place)
-{
-    static const char *const ends[] = {".wandb",    ".db",      ".sqlite",     ".sqlite3", ".csv",
-                                       ".log",      ".out",     ".txt",        ".err",     "trainer_state.json",
-                                       "dump.json", ".json.gz", ".trace.json", ".jsonl",   ".log.json"};
-    const char *name = assay_path_name(place);
-    return strstr(name, "tfevents") || ends_with_any(name, ends, sizeof ends / sizeof *ends) ||
-           strcmp(name, "metrics.json") == 0 || strcmp(name, "scalars.json") == 0;
-}
-
-bool assay_is_tensor_file(const char *place)
-{
-    static const char *const ends[] = {".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz", ".npy"};
-    return place[0] != '\0' && /* a name is more than its ending */
-           ends_with_any(place + 1, ends, sizeof ends / sizeof *ends);
-}
-
-bool assay_is_lone_trial(const char *place)
-{
-    return assay_is_tensor_file(place) || assay_is_log_file(place) || assay_is_tensor_content(place) ||
-           assay_is_dump_content(place) || assay_is_trace_content(place);
-}
-
 bool assay_is_packed_name(const char *name, size_t length)
 {
     return length > 3 && assay_path_ends_n(name, length, ".h5");
