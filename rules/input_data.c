@@ -2,8 +2,9 @@
  *
  * One row per tensor, worker and step has its figures; finalize walks them. m = mean |x|.
  *
+ *   alike          all rows of a TRAIN input are one, at num_steps steps in a row and all later ones
  *   answer         a loss is to the end that of one constant answer (input_answer.h)
- *   bounds         targets of a binary cross entropy outside 0 to 1; shares of classes that do not sum to 1; a loss
+ *   bounds         targets of a binary cross entropy outside 0 to 1, or 0 where a loss takes signs; shares of classes that do not sum to 1; a loss
  *                  below 0 of a kind that cannot be, or that falls without end
  *   channel        channels of an input (axis 1) that hold one value, though fewer did at every step before: at PERSIST
  *                  steps in a row and all later ones; or one of two to four channels of images at all steps
@@ -159,6 +160,16 @@ static void count_dead(const assay_step_view *view, const assay_tensor_view *ite
     }
 }
 
+/* How many rows there are, where all are the same; else, or where not each has a digest, 0. */
+static double count_alike(const assay_result *result)
+{
+    const uint64_t rows = result ? result->of.rows.count : 0;
+    for (uint64_t i = 0; i < rows; i++)
+        if (result->of.rows.digest[i] == 0 || result->of.rows.digest[i] != result->of.rows.digest[0])
+            return 0;
+    return rows >= LEAST_ALIKE ? (double)rows : 0;
+}
+
 static int add_row(const assay_step_view *view, uint32_t slot, const assay_tensor_view *item, assay_series *series)
 {
     const assay_stats *s = item->stats;
@@ -179,6 +190,8 @@ static int add_row(const assay_step_view *view, uint32_t slot, const assay_tenso
     if (slot == 0) {
         row[DIGEST_OF] = digest_of(view, 0, item, &digest) ? (double)(digest >> 11) : -1;
         count_dead(view, item, row);
+        row[ALIKE] = count_alike(assay_view_result(view, 2, item));
+        row[DEAD] = row[ALIKE] > 0 ? 0 : row[DEAD]; /* of one row every channel is one value */
     }
     return assay_series_add(series, view->step, item->tensor, item->worker, row);
 }
@@ -563,6 +576,7 @@ static int test_against_inputs(const walk *w, uint64_t from, uint64_t to)
 static int test_input(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_constant(w, from, to);
+    ASSAY_THEN(status, test_alike(w, from, to));
     ASSAY_THEN(status, test_repeated(w, from, to));
     for (int mode = ASSAY_MODE_TRAIN; status == ASSAY_OK && mode <= ASSAY_MODE_EVAL; mode++) {
         status = test_channels(w, from, to, mode);
@@ -580,6 +594,7 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
     ASSAY_THEN(status, test_stuck_targets(w, from, to));
     ASSAY_THEN(status, test_evaluated_class(w, from, to));
     ASSAY_THEN(status, test_bounds(w, from, to));
+    ASSAY_THEN(status, test_signs(w, from, to));
     ASSAY_THEN(status, test_shares(w, from, to));
     ASSAY_THEN(status, test_logarithms(w, from, to));
     ASSAY_THEN(status, test_unseen(w, from, to));
@@ -690,20 +705,22 @@ const assay_rule_ops assay_rule_input_data = {
         "Save one such batch from the training program and look at it: file, decoding, normalisation, augmentation.",
         "Compare how training and evaluation, and the workers, make their batches."),
     .params = params,
-    .tests = ASSAY_TEXTS("answer", "bounds", "channel", "constant", "evaluated", "evaluation", "labels",
+    .tests = ASSAY_TEXTS("alike", "answer", "bounds", "channel", "constant", "evaluated", "evaluation", "labels",
                          "probabilities", "repeated", "scale", "shape", "shared", "sorted", "stands", "swapped",
                          "target", "targets", "unseen"),
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS(
-        [ANSWER] = "of the loss of a constant", [BOUNDS] = "is the value", [CHANNEL] = "channel(s) of one value",
-        [CONSTANT] = "is the value", [EVALUATED] = "batch", [EVALUATION] = "times that of training",
-        [LABELS] = "is the class", [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row",
-        [SCALE] = "times the usual", [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row",
-        [SORTED] = "is the class", [STANDS] = "is the loss", [SWAPPED] = "channels",
-        [TARGET] = "saved step(s) in a row", [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
+        [ALIKE_TEST] = "row(s)", [ANSWER] = "of the loss of a constant", [BOUNDS] = "is the value",
+        [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value", [EVALUATED] = "batch",
+        [EVALUATION] = "times that of training", [LABELS] = "is the class", [PROBABILITIES] = "saved step(s)",
+        [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
+        [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row", [SORTED] = "is the class",
+        [STANDS] = "is the loss", [SWAPPED] = "channels", [TARGET] = "saved step(s) in a row",
+        [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
     .sentences =
-        ASSAY_TEXTS([ANSWER] = "{tensor}{of} was that of one constant answer at {when}{note}",
+        ASSAY_TEXTS([ALIKE_TEST] = "{tensor}{of} had one row in all places at {when}{note}",
+                    [ANSWER] = "{tensor}{of} was that of one constant answer at {when}{note}",
                     [BOUNDS] = "what the loss was given does not fit it at {when} ({tensor}{of}{note})",
                     [CHANNEL] = "channels of {tensor}{of} carried nothing at {when}{note}",
                     [CONSTANT] = "{tensor}{of} was one value at {when}{note}",

@@ -141,6 +141,28 @@ static inline int test_bounds(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
+/* Targets of a loss that takes signs, -1 and 1: are some 0, and none ever below? */
+static inline int test_signs(const walk *w, uint64_t from, uint64_t to)
+{
+    const char *name = assay_trial_tensor(w->rule->trial, assay_series_row(w->series, w->order[from]).tensor);
+    const int64_t least = assay_param_int(w->rule->params, "num_steps");
+    int64_t zeros = 0;
+    int status = ASSAY_OK;
+    if (strncmp(name, "SoftMarginLoss_input_1", 22) != 0 && strncmp(name, "HingeEmbeddingLoss_input_1", 26) != 0)
+        return ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        if (!(row_of(w, i)[LEAST] >= 0))
+            return ASSAY_OK;
+        zeros += row_of(w, i)[LEAST] == 0;
+    }
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        char note[NOTE_ROOM];
+        snprintf(note, sizeof note, "targets from 0 to %.3g where -1 and 1 belong", row_of(w, i)[LARGEST]);
+        status = test(w, i, BOUNDS, zeros >= least && row_of(w, i)[LEAST] == 0, 0, -1, note);
+    }
+    return status;
+}
+
 /* The row of the tensor called KLDivLoss_NAME of a worker and step; NULL: there is none. */
 static inline const double *divergence_row(const walk *w, const char *name, assay_row at)
 {

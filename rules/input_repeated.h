@@ -103,15 +103,39 @@ static inline echo find_echo(const walk *w, uint64_t from, uint64_t to)
     return e;
 }
 
+/* Is each batch of TRAIN one row, as often as it has room, at num_steps steps in a row and all later ones? */
+static inline int test_alike(const walk *w, uint64_t from, uint64_t to)
+{
+    const int64_t least = assay_param_int(w->rule->params, "num_steps");
+    int64_t run = 0;
+    uint64_t begin = to;
+    int status = ASSAY_OK;
+    for (uint64_t i = from; i < to; i++) {
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN))
+            continue;
+        run = row_of(w, i)[ALIKE] > 0 && !is_one(row_of(w, i)) ? run + 1 : 0;
+        begin = run == 1 ? i : begin;
+    }
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        char note[NOTE_ROOM];
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row_of(w, i)[ROWS] < LEAST_ALIKE)
+            continue;
+        snprintf(note, sizeof note, "%.0f times the same row", row_of(w, i)[ROWS]);
+        status = test(w, i, ALIKE_TEST, run >= least && i >= begin, row_of(w, i)[ALIKE], 1, note);
+    }
+    return status;
+}
+
 static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
 {
-    uint64_t begin = to, different = 0, run = 0, last = to;
+    uint64_t begin = to, different = 0, run = 0, longest = 0, last = to;
     int status = ASSAY_OK;
     for (uint64_t i = from; i < to; i++) {
         if (!is_known(w, i) || is_one(row_of(w, i)))
             continue;
         const bool again = last < to && is_same_batch(row_of(w, last), row_of(w, i));
         different += !again;
+        longest = !again && run > longest ? run : longest;
         begin = !again ? to : run == 0 ? i : begin;
         run = again ? run + 1 : 0;
         last = i;
@@ -119,7 +143,7 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
     const bool meant = run >= REPEATED && is_sparse(row_of(w, begin)) &&
                        !is_supervised(w, assay_series_row(w->series, w->order[from]).worker);
     const bool found =
-        run >= REPEATED && !meant &&
+        run >= REPEATED && run > 2 * longest && !meant &&
         (different >= 3 || (different == 1 && last < to && is_part_of_the_set(w, from, to, row_of(w, last)) &&
                             (gains_nothing(w) || is_usual_batch(row_of(w, last)[ROWS]))));
     const echo e = found ? (echo){to, 0} : find_echo(w, from, to);

@@ -8,6 +8,7 @@
 #include "selection.h"
 
 enum {
+    ALIKE_TEST,
     ANSWER,
     BOUNDS,
     CHANNEL,
@@ -51,6 +52,7 @@ enum {
     STRETCHED =
         CHANNEL_MEAN + 4, /* times as many elements has the loss as the larger of its two inputs: both are broadcast */
     ELEMENTS,             /* of what statistics alone are known of; 0: it is not known */
+    ALIKE,                /* rows of an input, where all of them, LEAST_ALIKE or more, are the same; else 0 */
     WIDTH
 };
 enum {
@@ -63,6 +65,7 @@ enum {
     LEAST_ELEMENTS = 16,
     LEAST_LABELS = 8,
     LEAST_FEATURES = 8,
+    LEAST_ALIKE = 8,
     LEAST_CLASSES = 2,
     RECENT = 5,
     IMAGE_CHANNELS = 4,

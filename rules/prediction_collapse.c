@@ -9,15 +9,18 @@
  * well start with one class, and learns the most frequent one first, so a model that recovers has not collapsed.
  * Targets that are not classes, such as those of a regression, are left out (are_classes()); so is a tensor of one
  * number a sample of which none is below 0 at any step and some are above 1, a distance, neither a share nor a score; and
- * one number a sample that goes into a loss without labels, unless it is one of two classes: a critic's judgement. */
+ * one number a sample that goes into a loss without labels, unless it is one of two classes: a critic's judgement; and
+ * what is given to a loss of no usual name beside labels that are at all steps below half as many as it has columns: places
+ * that are to lie close or apart. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "pairs.h"
 #include "workers.h"
 
-enum { PREDICTIONS, LABELS };                  /* slots */
-enum { SHARE, DUE, CLASS, MODE, SIDE, WIDTH }; /* values of a row */
+enum { PREDICTIONS, LABELS };                                    /* slots */
+enum { SHARE, DUE, CLASS, MODE, SIDE, COLUMNS, LARGEST, WIDTH }; /* values of a row; of labels; 0: not known */
 /* As SIDE: what one number a sample is like; several are scores. */
 enum { SCORES = -1, WITHIN_1, ABOVE_1 };
 
@@ -146,6 +149,28 @@ static int side_of(const assay_step_view *view, uint32_t from, uint32_t n)
     return side;
 }
 
+/* By the names of PyTorch's losses of classes. Another one may take vectors, and labels only to tell which belong together. */
+static bool is_of_classes(const char *name)
+{
+    static const char *const losses[] = {"CrossEntropy", "NLLLoss", "BCE", "Margin"};
+    bool found = !strstr(name, "Loss_input_0");
+    for (size_t i = 0; !found && i < sizeof losses / sizeof *losses; i++)
+        found = strstr(name, losses[i]) != NULL;
+    return found;
+}
+
+/* Columns of the scores beside labels of one axis, and the largest label. */
+static void put_columns(const assay_step_view *view, uint32_t at, double *row)
+{
+    const assay_tensor_view *item = view->slot[PREDICTIONS].items[at];
+    const uint32_t k = partner_number(&view->slot[PREDICTIONS], at, &view->slot[LABELS]);
+    const assay_tensor_view *mate = k == UINT32_MAX ? NULL : view->slot[LABELS].items[k];
+    if (!mate || item->dtype < 0 || item->dims != 2 || mate->dims != 1 || !assay_view_has_values(mate))
+        return;
+    row[COLUMNS] = (double)item->shape[1];
+    row[LARGEST] = mate->stats->max;
+}
+
 /* Counts the predictions items[from .. from + n), one tensor's; targets that are no classes have no predictions of any.
  */
 static int count_tensor(const assay_rule *rule, const assay_step_view *view, uint32_t from, uint32_t n,
@@ -186,6 +211,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         if (all > 0 && all >= (uint64_t)assay_param_int(rule->params, "min_samples")) {
             double row[WIDTH] = {(double)most / (double)all, share_of(counter, LABELS, class), (double)class,
                                  view->mode, side_of(view, i, n)};
+            put_columns(view, i, row);
             status = assay_series_add(((assay_common_state *)state)->series, view->step, slot->items[i]->tensor,
                                       ASSAY_ALL_WORKERS, row);
         }
@@ -213,14 +239,19 @@ static int test_tensor(const assay_rule *rule, const assay_series *series, const
     uint64_t recovered[ASSAY_MODES] = {0}; /* behind the last row that is no collapse */
     int status = ASSAY_OK;
     bool above = false, scores = false;
+    double columns = 0, largest = 0;
     for (uint64_t i = from; i < to; i++) {
         assay_row row = assay_series_row(series, order[i]);
         above = above || row.value[SIDE] == ABOVE_1;
         scores = scores || row.value[SIDE] == SCORES;
+        columns = fmax(columns, row.value[COLUMNS]);
+        largest = fmax(largest, row.value[LARGEST]);
         if (!collapsed(rule->params, row))
             recovered[mode_of(row)] = i + 1;
     }
-    if (above && !scores)
+    const bool places = 2 * (largest + 1) <= columns && from < to &&
+                        !is_of_classes(assay_trial_tensor(rule->trial, assay_series_row(series, order[from]).tensor));
+    if (places || (above && !scores))
         return ASSAY_OK;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         assay_row row = assay_series_row(series, order[i]);

@@ -6,7 +6,7 @@
  *
  *   jump     r > jump / sqrt(gap) times the median of the WINDOW values before, BEYOND times at least, r > BEYOND times
  *            all of them, r > LEAST_JUMP; where fewer than LEAST_BEFORE are before, r > FAR_JUMP as well; and it is
- *            no pruning
+ *            no pruning. Not of weights of one element, as the slope of a PReLU: it may come past zero, nor `large`
  *   large    r > large * gap^CANCELS: updates of several steps partly cancel; of weights whose root mean square is not next to nothing; not of weights without a
  *            gradient beside others that have one: no optimizer moves them, but the program, as a mean of others
  *            At the first update FIRST_LARGE is enough, where it is so of half of the worker's weights with two axes or
@@ -210,6 +210,7 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
         const assay_row row = assay_series_row(w->series, w->order[i]);
         const double r = row.value[RATIO];
         char note[NOTE_ROOM] = "";
+        const bool several = row.value[MATRIX] > 0 || row.value[VECTOR] > 0; /* one number may come past zero */
         if (!isfinite(r))
             continue;
         const size_t n = seen < WINDOW ? (size_t)seen : WINDOW;
@@ -217,7 +218,7 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
             room[k] = last[k];
         const double usual = robust_median(room, n), gap = row.value[GAP];
         const double limit = fmax(BEYOND, jump / sqrt(gap)) * usual, most_of_all = large * pow(gap, CANCELS);
-        const bool jumps = n > 0 && usual > 0 && r > limit && r > BEYOND * most &&
+        const bool jumps = several && n > 0 && usual > 0 && r > limit && r > BEYOND * most &&
                            r > (n >= LEAST_BEFORE ? LEAST_JUMP : FAR_JUMP) && row.value[TINY] == 0 &&
                            !is_pruned(assay_series_row(w->series, w->order[i - 1]).value, row.value);
         if (jumps)
@@ -226,8 +227,9 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
             status = test(w, row, JUMP, jumps, r, limit, note);
         const bool first =
             w->rose && 2 * w->first[row.worker] >= w->matrices[row.worker] && is_large_first(w, row, seen);
-        ASSAY_THEN(status, test(w, row, LARGE, trained && (first || (r > most_of_all && row.value[TINY] == 0)), r,
-                                first ? FIRST_LARGE : most_of_all, NULL));
+        ASSAY_THEN(status,
+                   test(w, row, LARGE, several && trained && (first || (r > most_of_all && row.value[TINY] == 0)), r,
+                        first ? FIRST_LARGE : most_of_all, NULL));
         most = jumps ? most : fmax(most, row.value[WAY]);
         last[seen++ % WINDOW] = row.value[WAY];
     }

@@ -18,6 +18,7 @@ typedef struct suspect {
     bool folded;
     bool waits; /* a course as a whole, behind what is certain of single steps */
     int64_t at; /* the trial's step that it is taken to begin at */
+    int place;  /* in the order of computation: twice that of its kind, or just behind another */
 } suspect;
 
 const char *assay_certainty_name(assay_certainty certainty)
@@ -63,8 +64,8 @@ static int by_time_and_place(const void *a, const void *b)
         return tier_of(x) < tier_of(y) ? -1 : 1;
     if (x->at != y->at)
         return x->at < y->at ? -1 : 1;
-    if (x->kind->place != y->kind->place)
-        return x->kind->place < y->kind->place ? -1 : 1;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
     if ((x->kind->place == ASSAY_AT_ONE_WORKER || x->kind->place == ASSAY_AT_UPDATE ||
          x->kind->place == ASSAY_AT_OUTCOME) &&
         x->kind != y->kind)
@@ -117,6 +118,20 @@ static void settle_beginnings(suspect *list, size_t count)
             if (below && explains(s, &list[k]) && other < s->at && (start || other >= began->step - room))
                 s->at = other;
         }
+    }
+}
+
+/* Gradients that jump at the very step at which the loss does jump because of it: the loss is computed first. */
+static void let_gradients_follow(suspect *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const assay_onset_span *began = &list[i].evidence->began;
+        list[i].place = 2 * (int)list[i].kind->place;
+        if (strcmp(list[i].kind->name, "gradient-jumped") != 0 || began->from != began->to)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            if (strcmp(list[k].kind->name, "loss-jumped") == 0 && list[k].evidence->began.step == began->step)
+                list[i].place = 2 * (int)list[k].kind->place + 1;
     }
 }
 
@@ -424,11 +439,13 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
     int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
     all.odd = odd_worker(evidence, count, given->workers);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
-        list[i] = (suspect){&evidence[i], assay_cause_of(&evidence[i], facts), i, false, false, 0};
+        list[i] = (suspect){.evidence = &evidence[i], .kind = assay_cause_of(&evidence[i], facts), .number = i};
     if (status == ASSAY_OK)
         let_courses_wait(list, count);
     if (status == ASSAY_OK)
         settle_beginnings(list, count);
+    if (status == ASSAY_OK)
+        let_gradients_follow(list, count);
     if (status == ASSAY_OK && count > 0)
         qsort(list, count, sizeof *list, by_time_and_place);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)

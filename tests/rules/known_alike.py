@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Batches of one row, policies that are trained on each batch several times, losses of signs, places that are no classes, slopes of one number, evaluations that
+stand beside a training loss that falls by a half: each fault beside a sound twin.
+
+    known_alike.py --assay PROGRAM --ranks 1 3 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+INPUT = "inputs"
+OVERFIT = {"patience": 3, "ratio_threshold": 0.3, "rise_threshold": 0.2, "gain_share": 0.25}
+
+
+def says(name, test=None, first=None, kind="InputData"):
+    """That test alone fires, first at that step; without a test nothing does."""
+    return rule(name, kind, lambda e: e["status"] == "NoIssuesFound" if test is None else (
+        {f["test"] for f in e["findings"]} == {test} and e["first"]["step"] == first))
+
+
+def fed(folder, batch, name="labels", label=lambda rng: rng.integers(0, 5, 16), steps=30):
+    """batch(step): its rows."""
+    made = Made(folder, collections={"losses": "Loss_output"})
+    for step in range(steps):
+        made.step(step, "TRAIN", step, {INPUT: batch(step).astype("float32"), name: label(numpy.random.default_rng(step))})
+    return made.end()
+
+
+def rows(number, count=16):
+    return numpy.random.default_rng([51, number]).normal(0, 1, (count, 9))
+
+
+@case
+def one_row_in_all_places(folder):
+    return fed(folder, lambda s: rows(s) if s < 12 else rows(s, 1).repeat(16, 0)), [says("one row", "alike", 12)]
+
+
+@case
+def one_row_for_some_steps(folder):
+    return fed(folder, lambda s: rows(s, 1).repeat(16, 0) if 12 <= s < 20 else rows(s)), [says("some")]
+
+
+@case
+def each_row_twice(folder):
+    return fed(folder, lambda s: rows(s, 8).repeat(2, 0)), [says("pairs")]
+
+
+@case
+def last_batch_of_a_policy_is_one_of_many(folder):
+    """Six updates on each; the last is no loader that is stuck."""
+    return fed(folder, lambda s: rows(s // 6)), [says("policy")]
+
+
+@case
+def loader_that_is_stuck_behind_pairs(folder):
+    return fed(folder, lambda s: rows(s // 2 if s < 14 else 99)), [says("stuck", "repeated", 15)]
+
+
+@case
+def signs_that_are_0_and_1(folder):
+    return fed(folder, rows, "SoftMarginLoss_input_1", lambda rng: rng.integers(0, 2, (16, 1)).astype("float32")), [says("0 and 1", "bounds", 0)]
+
+
+@case
+def signs(folder):
+    return fed(folder, rows, "SoftMarginLoss_input_1", lambda rng: (2 * rng.integers(0, 2, (16, 1)) - 1).astype("float32")), [says("signs")]
+
+
+@case
+def tags_of_a_margin(folder):
+    """A loss whose name ends alike takes 0 and 1."""
+    return fed(folder, rows, "MultiLabelSoftMarginLoss_input_1", lambda rng: rng.integers(0, 2, (16, 4)).astype("float32")), [says("tags")]
+
+
+def scored(folder, name, columns):
+    """Scores of which nearly all are largest in column 1; labels of four classes."""
+    made, rng = Made(folder), numpy.random.default_rng(52)
+    for step in range(30):
+        scores = rng.normal(0, 1, (32, columns)).astype("float32")
+        scores[:, 1] += 9
+        made.step(step, "TRAIN", step, {name + "_input_0": scores, name + "_input_1": rng.integers(0, 4, 32)})
+    return made.end()
+
+
+@case
+def places_that_are_no_classes(folder):
+    return scored(folder, "TripletsLoss", 16), [rule("places", "PredictionCollapse", {"status": "NoData"}), rule("sound", "ExplodingTensor", {"status": "NoIssuesFound"})]
+
+
+@case
+def scores_of_a_loss_of_ones_own(folder):
+    return scored(folder, "FocalLoss", 4), [rule("own", "PredictionCollapse", lambda e: e["status"] == "IssuesFound")]
+
+
+@case
+def scores_of_a_larger_head(folder):
+    return scored(folder, "CrossEntropyLoss", 16), [rule("head", "PredictionCollapse", lambda e: e["status"] == "IssuesFound")]
+
+
+def slope(folder, count):
+    made, rng = Made(folder, collections={"weights": "weight$", "losses": "Loss_output"}), numpy.random.default_rng(53)
+    w = rng.normal(0, 1, count)
+    for step in range(40):
+        w = w + 0.01 * rng.normal(0, 1, count)
+        made.step(step, "TRAIN", step, {"act.weight": (w if step < 30 else -w if count == 1 else w[::-1]).astype("float32"), "Loss_output_0": numpy.float32(1)})
+    return made.end()
+
+
+@case
+def slope_of_one_number_that_jumps(folder):
+    return slope(folder, 1), [says("slope", kind="WeightCourse")]
+
+
+@case
+def slopes_that_jump(folder):
+    return slope(folder, 6), [says("slopes", "jump", 30, "WeightCourse")]
+
+
+def evaluated(folder, held, end=0.55):
+    """The training loss falls to a share of its beginning; an evaluation behind each tenth step."""
+    made, mode_steps = Made(folder, collections={"losses": "Loss_output"}), {"TRAIN": 0, "EVAL": 0}
+    for step in range(55):
+        mode = "EVAL" if step % 11 == 10 else "TRAIN"
+        loss = held[step // 11] if mode == "EVAL" else 2 * (1 - (1 - end) * min(1, step / 25))
+        made.step(step, mode, mode_steps[mode], {"Loss_output_0": numpy.float32(loss)})
+        mode_steps[mode] += 1
+    return made.end()
+
+
+@case
+def evaluation_stands(folder):
+    return evaluated(folder, [1.99, 1.98, 1.98, 1.97, 1.97]), [
+        rule("stands", "Overfit", lambda e: e["findings_total"] > 0 and e["never_gained"] is True, **OVERFIT)]
+
+
+@case
+def evaluation_gains_half_as_much(folder):
+    return evaluated(folder, [1.9, 1.8, 1.7, 1.6, 1.6]), [rule("half", "Overfit", lambda e: e["status"] == "NoIssuesFound", **OVERFIT)]
+
+
+@case
+def evaluation_of_a_training_that_gains_little(folder):
+    return evaluated(folder, [1.99, 1.98, 1.98, 1.97, 1.97], 0.8), [rule("little", "Overfit", lambda e: e["status"] == "NoIssuesFound", **OVERFIT)]
+
+
+if __name__ == "__main__":
+    main()
