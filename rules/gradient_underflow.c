@@ -6,6 +6,8 @@
  *          none, which no dead unit stops
  *   held   the hook says (scalar/held_without_gradient_K) how many weights an optimizer has that require a gradient and had
  *          none at any of its first updates: as many as have none in the trial, and a third or more of all weights
+ *   kept   the hook says (scalar/gradients_kept_K) that gradients of the K-th optimizer were added to those of the update
+ *          before, so many times in a row
  *   part   every element of a gradient with two axes or more is 0 at all saved steps, eight at least, while another such
  *          gradient of the worker is not, at its beginning nor at its end
  *   weights  every element of every gradient with two axes or more of a worker, two at least, is 0 at all saved steps, and
@@ -38,10 +40,10 @@
 
 /* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. */
 enum { ZEROS, IS, BY_FIGURES, WIDTH };
-enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, IS_HELD, KINDS };
-enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS, UNREACHED = SLOTS };
+enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, IS_HELD, IS_KEPT, KINDS };
+enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS, UNREACHED = SLOTS, UNCLEARED };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
-enum { ALL, HELD, PART, RISES, WITHOUT_WEIGHTS };
+enum { ALL, HELD, KEPT, PART, RISES, WITHOUT_WEIGHTS };
 #define NO_LOSS 1e-4 /* of the first one: what is left of it may have no gradient */
 
 static const assay_param_def params[] = {
@@ -80,12 +82,12 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         if (slot >= 0)
             slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
     }
-    if (slot >= 0)
-        slot = assay_need_slot(
-            need, &(assay_slot){.pattern = "^scalar/held_without_gradient_[0-9]+$", .flags = ASSAY_SLOT_NO_STRINGS},
-            err);
-    if (slot >= 0)
-        slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
+    static const char *const said[] = {"^scalar/held_without_gradient_[0-9]+$", "^scalar/gradients_kept_[0-9]+$"};
+    for (int i = 0; slot >= 0 && i < 2; i++) {
+        slot = assay_need_slot(need, &(assay_slot){.pattern = said[i], .flags = ASSAY_SLOT_NO_STRINGS}, err);
+        if (slot >= 0)
+            slot = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err) == ASSAY_OK ? slot : ASSAY_ENOMEM;
+    }
     return slot < 0 ? slot : ASSAY_OK;
 }
 
@@ -103,13 +105,15 @@ static int add_figures(const assay_step_view *view, const assay_tensor_view *ite
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[UNREACHED].count; i++) {
-        const assay_tensor_view *item = view->slot[UNREACHED].items[i];
-        const double row[WIDTH] = {[IS] = IS_HELD, [ZEROS] = assay_view_has_values(item) ? item->stats->max : 0};
-        if (row[ZEROS] > 0 && row[ZEROS] < UINT32_MAX)
-            status =
-                assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
-    }
+    for (int slot = UNREACHED; slot <= UNCLEARED; slot++)
+        for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
+            const assay_tensor_view *item = view->slot[slot].items[i];
+            const double row[WIDTH] = {[IS] = slot == UNREACHED ? IS_HELD : IS_KEPT,
+                                       [ZEROS] = assay_view_has_values(item) ? item->stats->max : 0};
+            if (row[ZEROS] > 0 && row[ZEROS] < UINT32_MAX)
+                status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker,
+                                          row);
+        }
     for (int slot = 0; view->mode == ASSAY_MODE_TRAIN && slot < SLOTS; slot++)
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[slot].count; i++) {
             const assay_tensor_view *item = view->slot[slot].items[i];
@@ -360,6 +364,24 @@ static int test_held(const walk *w)
     return status;
 }
 
+/* Gradients that the hook saw added to those of the update before. */
+static int test_kept(const walk *w)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(w->series); i++) {
+        const assay_row row = assay_series_row(w->series, i);
+        const assay_finding finding = {.step = row.step,
+                                       .tensor = row.tensor,
+                                       .worker = row.worker,
+                                       .test = KEPT,
+                                       .value_unit = 2,
+                                       .value = row.value[ZEROS]};
+        if (row.value[IS] == IS_KEPT && row.step >= w->rule->start_step)
+            status = assay_findings_test(w->findings, true, &finding);
+    }
+    return status;
+}
+
 /* What a worker has at one step, and since when its gradients are all zero. */
 typedef struct silence {
     uint32_t gradients, zero;
@@ -458,6 +480,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (status == ASSAY_OK && count > 0)
         status = test_silence(&w);
     ASSAY_THEN(status, test_held(&w));
+    ASSAY_THEN(status, test_kept(&w));
     double most = NAN;
     for (size_t i = 0; status == ASSAY_OK && i < w.courses; i++) {
         const course *c = &w.course[i];
@@ -496,13 +519,14 @@ const assay_rule_ops assay_rule_gradient_underflow = {
     .remedies = ASSAY_TEXTS("Raise the loss scale, or let a scaler adapt it; bfloat16 needs none.",
                             "Keep gradients in float32 where they are accumulated."),
     .params = params,
-    .tests = ASSAY_TEXTS("all", "held", "part", "rises", "weights"),
+    .tests = ASSAY_TEXTS("all", "held", "kept", "part", "rises", "weights"),
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
-    .value_units = ASSAY_TEXTS("% of the elements are 0", "weights without a gradient"),
+    .value_units = ASSAY_TEXTS("% of the elements are 0", "weights without a gradient", "update(s) in a row"),
     .sentences =
         ASSAY_TEXTS([ALL] = "all gradients{of} are exactly zero at {when}, though the loss is not",
                     [HELD] = "{tensor}{of} never got a gradient, although the optimizer has it",
+                    [KEPT] = "gradients{of} were not cleared before they were added to at {when}",
                     [PART] = "{tensor}{of} is exactly zero at all saved steps, seen at {when}",
                     [RISES] = "ever more elements of {tensor}{of} are exactly zero, seen at {when}{note}",
                     [WITHOUT_WEIGHTS] =

@@ -12,7 +12,6 @@
  * one number a sample that goes into a loss without labels, unless it is one of two classes: a critic's judgement; and
  * what is given to a loss of no usual name beside labels that are at all steps below half as many as it has columns: places
  * that are to lie close or apart. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

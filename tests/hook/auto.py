@@ -64,7 +64,7 @@ def expect_step(step, mode, losses=1):
     loss = {"CrossEntropyLoss_output_%d" % i for i in range(losses)} | FED
     assert step.mode == mode and names_of(step) == (both | loss if mode == "TRAIN" else loss), (step.mode, names_of(step))
     assert step.tensors["CrossEntropyLoss_input_1"][1].dtype == "int64" and step.tensors["CrossEntropyLoss_input_0"][1].dtype == "float32"
-    assert "Net_input_0" not in step.tensors
+    assert step.tensors["Net_input_0"][1].dtype == "float32"  # it is small
     assert not any(name in step.tensors for name in both)
     assert {tag for tag in step.tensors if tag.startswith(DIGEST)} == {DIGEST + name for name in PARAMETERS if mode == "TRAIN"}
 
@@ -101,7 +101,7 @@ def test_one_line():
     # Without loss or optimizer: every loss of torch.nn, a step each pass; and the hook leaves nothing behind in PyTorch.
     trial = train(Net(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, budget=None, raw="fc2.weight"))
     step = trial.steps[1, "worker_0"]
-    assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0", "CrossEntropyLoss_input_0", "CrossEntropyLoss_input_1"} == {
+    assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0", "CrossEntropyLoss_input_0", "CrossEntropyLoss_input_1", "Net_input_0"} == {
         n for n in step.tensors if not n.startswith(("smdebug", DIGEST))}, set(step.tensors)
     assert PARAMETERS | {"gradient/" + n for n in PARAMETERS} <= names_of(step)
     assert not torch.nn.modules.module._global_forward_hooks and "__call__" not in vars(torch.nn.modules.loss._Loss)
@@ -335,6 +335,61 @@ def test_parts_without_a_gradient():
     assert not any("held_without" in tag for step in trial.steps.values() for tag in step.tensors)
 
 
+def test_inputs_in_the_form_asked_for():
+    """Small inputs are kept as they are, unless somebody asks for inputs: they are statistics then."""
+    asked = [assay_hook.Collection("inputs", record="statistics")]
+    trial = train(Net(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, loss, optimizer, budget=None, include_collections=asked))
+    for step in trial.steps.values():
+        assert "Net_input_0" not in step.tensors and "Net_input_0" in names_of(step), sorted(step.tensors)
+
+
+class Twice(nn.Module):
+    """A loss of the one reaches the other as well, which clears before its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.one(x) + self.other(x)
+
+
+def test_gradients_that_are_kept():
+    """Told from the second update on, whatever clears: nothing, one of two, in place, to None, between passes that are accumulated or only at first."""
+    def said(clear, steps=12, passes=1, none=True, auto=True):
+        net, loss_fn = Twice(), nn.CrossEntropyLoss()
+        first, second = (torch.optim.SGD(part.parameters(), lr=0.01) for part in (net.one, net.other))
+        hook = assay_hook.auto(fresh(), net, loss_fn, budget=None) if auto else assay_hook.Hook(fresh(), save_config=SaveConfig(save_interval=4))
+        if auto:
+            hook.watch_optimizer(first)
+        else:
+            hook.register_module(net)
+            hook.register_optimizer(first)
+        hook.register_optimizer(second)
+        for step in range(steps):
+            hook.set_mode(modes.TRAIN)
+            for one in (first, second):
+                if clear(step, one is first):
+                    one.zero_grad(set_to_none=none)
+                for _ in range(passes):
+                    x, y = batch()
+                    loss_fn(net(x), y).backward()
+                nn.utils.clip_grad_norm_((net.one if one is first else net.other).parameters(), 1.0)
+                one.step()
+        hook.close()
+        tags = [(tag, float(step.tensors[tag][1])) for _, step in sorted(tfevents.Trial(PATH).steps.items(), key=lambda item: item[0])
+                for tag in step.tensors if tag.startswith("scalar/gradients_kept_")]
+        return {tag: [value for t, value in tags if t == tag] for tag, _ in tags}
+    for none in True, False:
+        for passes in 1, 3:
+            assert said(lambda step, first: True, passes=passes, none=none) == {}, (none, passes)
+    assert said(lambda step, first: True, auto=False) == {}
+    assert said(lambda step, first: first) == {"scalar/gradients_kept_1": [float(n) for n in range(1, 12)]}
+    assert said(lambda step, first: not first, auto=False) == {"scalar/gradients_kept_0": [2.0, 4.0, 6.0, 8.0, 10.0]}
+    late = said(lambda step, first: step < 8 or not first)
+    assert late == {"scalar/gradients_kept_0": [1.0, 2.0, 3.0, 4.0]}, late
+
+
 def test_parts_without_a_gradient_of_a_hook_that_is_told():
     """The other hook tells them as well, at the first recorded step from the twentieth update on."""
     def told(net, loss, optimizer):
@@ -494,7 +549,7 @@ def test_steps_before_a_nan():
             step = trial.steps[number, "worker_0"]
             x, weight = before[number]
             assert number == 28 or numpy.isclose(mean_of(step, "Net_fc2.weight"), weight.mean(), rtol=1e-5), (number, names_of(step))
-            assert numpy.isclose(mean_of(step, "Net_input_0"), x.mean(), rtol=1e-5, equal_nan=True), number
+            assert numpy.isclose(step.tensors["Net_input_0"][1].mean(), x.numpy().mean(), rtol=1e-5, equal_nan=True), number
             assert "CrossEntropyLoss_output_0" in step.tensors and len(step.tensors) == len(set(step.tensors))
         assert names_of(trial.steps[27, "worker_0"]) == {"CrossEntropyLoss_output_0"}
     torch.distributed.destroy_process_group()

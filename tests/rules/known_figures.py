@@ -136,6 +136,20 @@ def held(folder, named, thawed=False, frozen=0, row=False):
 
 
 @case
+def gradients_that_are_not_cleared(folder):
+    """The hook says so from the fifth step on."""
+    def of(s, w):
+        told = {name: noise(n) + 0.01 * s for n, name in enumerate(("x.weight", "y.weight"))}
+        return dict(told, **{"gradient/" + name: noise(s, 5) for name in told})
+    made = Path(trial(folder, of))
+    more = Made(folder, collections=COLLECTIONS)
+    for step in range(5, 8):
+        told = {tag: x for name, values in of(step, 0).items() for tag, x in figures_of(name, values).items()}
+        more.step(step, "TRAIN", step, {**told, "scalar/gradients_kept_0": numpy.float32(step - 4)})
+    return made, [underflow("kept", 5, "scalar/gradients_kept_0")]
+
+
+@case
 def body_behind_a_cut(folder):
     return held(folder, 2), [underflow("held", 0, "body.0.weight", "body.1.weight")]
 

@@ -1,4 +1,4 @@
-"""auto.py - the hook that configures itself: on every worker losses, labels, small scores and statistics of the inputs at every step, and statistics of
+"""auto.py - the hook that configures itself: on every worker losses, labels, small scores and inputs, and statistics of larger ones, at every step, and statistics of
 weights and gradients at steps that a budget allows and at those at which the loss leaves its course.
 
     hook = assay_hook.auto("runs/17", net, loss_fn, optimizer)
@@ -26,10 +26,10 @@ from assay_recording.reached import begin, parameters, wrap
 from assay_recording.ring import Ring
 
 COLLECTIONS = ("weights", "biases", "gradients")
-FED = {"inputs": "statistics", "labels": "raw", "scores": "raw"}  # what a step is fed with: collections, and what is kept of their tensors
+FED = {"inputs": "statistics", "small_inputs": "raw", "labels": "raw", "scores": "raw"}  # what a step is fed with: collections, and what is kept of their tensors
 FED_PROBE = b"probe_input_0"  # in the collection of inputs alone: due when their budget says so
 MOST_LABELS = 1 << 16  # elements of a tensor of labels that is kept as it is; larger ones are statistics
-MOST_SCORES = 1 << 12  # likewise of what else a loss is given: which class is predicted as which no statistics tell
+MOST_SMALL = 1 << 12  # likewise of inputs and of what else a loss is given: no statistics tell predicted classes, rows that come again, columns that are lost
 EVERY_LOSS = 10000  # steps of training whose losses are all recorded, whatever that costs
 LOOK_AT_LOSSES = 1000  # steps after which their cost is looked at again
 RAREST_LOSS = 100
@@ -120,7 +120,9 @@ class AutoHook(assay_hook.Hook):
         defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
         mine += [assay_hook.Collection("digests", record="digest", save_config=some_steps)] if record == "statistics" else []
         in_detail = assay_hook.Collection("detail", record=record)  # the names of the others, due at every step: _due() decides
-        fed = [assay_hook.Collection(name, record=form) for name, form in FED.items() if name not in {getattr(c, "name", c) for c in wanted}]
+        named = {getattr(c, "name", c) for c in wanted}
+        fed = [assay_hook.Collection(name, record=form) for name, form in FED.items() if name not in named]
+        self._most_inputs = 0 if "inputs" in named else MOST_SMALL  # who asks for inputs gets them in that form
         super().__init__(out_dir, include_collections=mine + [in_detail] + fed + list(wanted), rank_and_workers=given,
                          **{**defaults, **arguments})
         self._thinned = [c.name for c in mine]
@@ -225,17 +227,20 @@ class AutoHook(assay_hook.Hook):
     def watch_optimizer(self, optimizer):
         """A call of the optimizer's step() ends the step of the recording."""
         self._until_update = True
-        look = begin(self, optimizer)
-        if look is None:
+        looks = begin(self, optimizer)
+        if looks is None:
             return
+        look, looked = looks
 
         def before():
-            nonlocal look
             if self._weights_due or self._course.left or self._passed_mode is None or self._flags and self._flags.parts or self._ring.is_copying():
                 self.before_update()
-            if look and not look():
-                look = None
-        wrap(optimizer, "step", before, self.updated)
+            look()
+
+        def after():
+            looked()
+            self.updated()
+        wrap(optimizer, "step", before, after)
 
     def until_update(self):
         """Steps end with before_update() and updated(), which somebody else calls."""
@@ -518,11 +523,13 @@ class AutoHook(assay_hook.Hook):
             self._fed_cost += time.perf_counter() - began
 
     def _declare_fed(self, name, value, is_labels, of_loss):
-        """Whole numbers that come to a loss are its labels, what else comes to it and is small its scores, the rest are inputs."""
+        """Whole numbers that come to a loss are its labels, what else comes to it and is small its scores, the rest are inputs, of which small
+        ones are kept as they are."""
         self._declared.add(name)
         whole = not value.is_floating_point() and value.numel() <= MOST_LABELS
         kind = b"labels" if whole and (is_labels or of_loss) else b"inputs"
-        kind = b"scores" if of_loss and not whole and value.numel() <= MOST_SCORES else kind
+        kind = b"scores" if of_loss and not whole and value.numel() <= MOST_SMALL else kind
+        kind = b"small_inputs" if kind == b"inputs" and value.numel() <= self._most_inputs else kind
         for collection in kind, b"detail":
             assay_hook._lib.assay_hook_collection_name(self._handle, collection, self._encoded(name))
 

@@ -1,5 +1,5 @@
 """reached.py - weights that an optimizer holds and no gradient reaches: of a part behind detach(), or whose output nothing uses. What is frozen on
-purpose requires no gradient, or is not given to the optimizer."""
+purpose requires no gradient, or is not given to the optimizer. And gradients that are not cleared between two updates, so that each is the sum of all."""
 import functools
 import types
 import weakref
@@ -30,30 +30,66 @@ class Reached:
             self.updates, self.waiting = UPDATES + 1, []
 
 
+class Kept:
+    """Looks at one small weight of an optimizer: is what is added to its gradient behind an update added to that update's own gradient? PyTorch counts what
+    is written to a tensor, so nothing has to be compared, nor waited for."""
+
+    def __init__(self, number):
+        self.number, self.parameter, self.left, self.version, self.kept, self.times = number, None, None, 0, None, 0
+
+    def updated(self, optimizer):
+        """The optimizer has used the gradients."""
+        if self.parameter is None and optimizer is not None:
+            strided = assay_hook._torch().strided
+            held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad and p.grad is not None and p.grad.layout == strided]
+            self.parameter = min(held, key=lambda p: p.numel(), default=None)
+            if self.parameter is not None:
+                self.parameter.register_hook(self.before_added)
+        if self.parameter is not None:
+            self.left, self.kept = self.parameter.grad, None
+            self.version = self.left._version if self.left is not None else 0
+
+    def before_added(self, gradient):
+        """A backward pass is about to add to the gradient. Who clears between two passes, as with a loss that reaches both of two players, clears all the same."""
+        left = self.left is not None and self.parameter.grad is self.left and self.left._version == self.version
+        self.kept = left and self.kept is not False
+        self.version += 1
+
+    def look(self, hook):
+        """The optimizer is about to use the gradients."""
+        self.times = self.times + 1 if self.kept else 0
+        if self.times > 0 and hook._active:
+            hook.save_scalar("gradients_kept_%d" % self.number, self.times)
+
+
 def watch(hook, optimizer):
     """Looks at the updates of an optimizer from now on."""
-    look = begin(hook, optimizer)
-    if look:
-        wrap(optimizer, "step", look)
+    looks = begin(hook, optimizer)
+    if looks:
+        wrap(optimizer, "step", *looks)
 
 
 def begin(hook, optimizer):
-    """What is to be called before each update of an optimizer, until it returns False; of one that is told again, with another network that
-    it updates, None."""
+    """What is to be called before each update of an optimizer, and behind it; of one that is told again, with another network that it
+    updates, None."""
     if not hook._handle or any(held() is optimizer for held in hook._held):
         return None
     if hook._laws:
         hook._laws.watch_optimizer(optimizer)
     held = weakref.ref(optimizer)
     hook._held.append(held)
-    reached = Reached(len(hook._held) - 1)
+    reached, kept = Reached(len(hook._held) - 1), Kept(len(hook._held) - 1)
 
     @assay_hook._goes_on
     def look(hook):
         if hook.mode is not assay_hook.modes.EVAL:
             reached.look(hook, held())
-        return reached.updates <= UPDATES
-    return lambda: look(hook)
+            kept.look(hook)
+
+    @assay_hook._goes_on
+    def updated(hook):
+        kept.updated(held())
+    return lambda: look(hook), lambda: updated(hook)
 
 
 def parameters(hook):
