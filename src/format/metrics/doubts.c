@@ -30,8 +30,10 @@ static const char *const WHY[METRICS_KINDS] = {
     "it has no key of a job file, and is no log in JSON: a trainer's state has log_history, other logs have a JSON "   \
     "object with a step and a loss on each line, or are a list of such objects, or an object of lists of numbers, a "  \
     "loss among them"
-#define JSON_DAMAGED "its JSON is damaged or cut off before a course of numbers; give the whole file"
-#define ROWS_NEED    "none of its first 100 lines is a JSON object with a step and a loss"
+#define JSON_DAMAGED                                                                                                     \
+    "it has no key of a job file, and is no log in JSON: it is damaged or cut off before a course of numbers; give the " \
+    "whole file"
+#define ROWS_NEED "none of its first 100 lines is a JSON object with a step and a loss"
 
 /* Does the first line of a text have numbers alone, two or more? */
 static bool is_of_numbers(assay_store *store, const char *path)
