@@ -105,13 +105,13 @@ class Change:
             loss.register_forward_hook(self.change_output)
 
     def change_output(self, module, inputs, output):
-        if not self.active():
+        if not self.active() or output.numel() == 0:
             return None
         new = output.detach().clone().contiguous()
         if self.kind in ("row", "tile"):
             rows = new.view(-1, new.shape[-1])
             part = slice(None) if self.kind == "row" else slice(0, max(1, rows.shape[1] // 4))
-            row = self.random.randrange(rows.shape[0]) if self.place is None else self.place
+            row = self.random.randrange(rows.shape[0]) if self.place is None else self.place % rows.shape[0]  # experts have some of them
             self.place = row
             old = rows[row, part].clone()
             rows[row, part] = 0
