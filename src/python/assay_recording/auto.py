@@ -138,7 +138,7 @@ class AutoHook(assay_hook.Hook):
         self._losses, self._all_losses = weakref.WeakSet(), False  # none is watched twice, however often watch() is called
         self._step_began, self._step_cost, self._writer_before = None, 0.0, [0.0] * 3
         self._probes, self._probe_count, self._of_loss = (ctypes.c_char_p * 2)(FED_PROBE, None), 1, {}
-        self._after_handle, self._plain_passes, self._own_losses = None, 0, False
+        self._after_handle, self._plain_passes, self._own_losses, self._tensor, self._single = None, 0, False, None, None
 
     # -- what is watched
 
@@ -219,7 +219,9 @@ class AutoHook(assay_hook.Hook):
                     self._losses.add(module)
                     assay_hook.assay_hook_config.name_of_loss(assay_hook._lib, self._handle, module)
                     self._loss_handles.append(module.register_forward_hook(self._after_loss))
-        elif torch is not None and not self._all_losses:
+        if torch is not None:
+            self._tensor, self._single = torch.Tensor, torch.float32
+        if loss is None and torch is not None and not self._all_losses:
             self._all_losses = True
             self._loss_handles.append(_EachLoss(
                 lambda module, inputs, output: None if module in self._losses else self._after_loss(module, inputs, output)))
@@ -423,7 +425,8 @@ class AutoHook(assay_hook.Hook):
                 name = module._get_name()
                 of = self._of_loss[type(module)] = name + "_output_", name + "_input_", name + "_output_0", (name + "_output_0").encode()
             prefix, fed, name, encoded = of
-            if self._is_plain(output) and prefix not in self._written and not self._laws:
+            plain = type(output) is self._tensor and output.dtype is self._single and output.is_cpu and self._host == "cpu" and output.dim() == 0
+            if plain and prefix not in self._written and not self._laws:  # as nearly every loss: a number that the library can read where it is
                 self._written[prefix] = 1
                 place = output.data_ptr()
                 number = ctypes.c_float.from_address(place).value  # PyTorch's own way to it takes ten times as long
@@ -444,11 +447,6 @@ class AutoHook(assay_hook.Hook):
             self.note_loss(output)
         except Exception as error:  # noqa: B902
             self._complain("after_loss", error)
-
-    def _is_plain(self, value):
-        """Is it one number of float32, which the library can read where it is, as nearly every loss?"""
-        torch = assay_hook._torch()
-        return type(value) is torch.Tensor and value.dtype is torch.float32 and value.dim() == 0 and value.device.type == self._host
 
     def _save_loss(self, prefix, value):
         """Saves what a loss returned, or holds it at a step whose loss is not recorded."""
@@ -502,13 +500,16 @@ class AutoHook(assay_hook.Hook):
         if not self._active:
             return
         due = self._fed_due or self._course.left > 0
-        began = time.perf_counter() if due else 0.0
-        if due:
-            assay_hook._lib.assay_hook_charge(self._handle, FEED)
-        train, written, tensor = self._passed_mode is _MODES[0], self._written, assay_hook._torch().Tensor
-        names = self._fed_names.get(prefix, ())
+        train, written, names = self._passed_mode is _MODES[0], self._written, self._fed_names.get(prefix, ())
         if len(names) < len(values):
             names = self._fed_names[prefix] = ["%s%d" % (prefix, index) for index in range(len(values))]
+        elif not due and not labels:  # all have been declared that will be
+            if train:
+                self._ring.hold(zip(names, values), False)
+            return
+        began, tensor = time.perf_counter(), assay_hook._torch().Tensor
+        if due:
+            assay_hook._lib.assay_hook_charge(self._handle, FEED)
         for name, value in [*zip(names, values), *labels.items()] if labels else zip(names, values):
             if isinstance(value, tensor):
                 if name not in self._declared:
@@ -517,7 +518,7 @@ class AutoHook(assay_hook.Hook):
                     written[name] = 1
                     self._save_torch(name, value)
                 if train:
-                    self._ring.hold(name, value, due)
+                    self._ring.hold(((name, value),), due)
         if due:
             assay_hook._lib.assay_hook_charge(self._handle, FILES)
             self._fed_cost += time.perf_counter() - began

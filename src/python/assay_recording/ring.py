@@ -44,14 +44,17 @@ class Ring:
     def _drop_fed(self):
         self._fed_size -= self._fed.popleft()[2]
 
-    def hold(self, name, value, saved):
-        """An input or a label of the current step. Of one that is saved only the place: who writes there overwrites older ones, too."""
+    def hold(self, named, saved):
+        """Inputs or labels of the current step. Of what is saved only the place: who writes there overwrites older ones, too."""
         if not self._fed or self._fed[-1][0] != self.number:
             self._fed.append([self.number, [], 0])
-        step, kept = self._fed[-1], None if saved else value.detach() if value.requires_grad else value
-        step[1].append((name, kept, value._version, value.data_ptr()))
-        if kept is not None:
-            size = _size(value)
+        step, size, tensor = self._fed[-1], 0, assay_hook._torch().Tensor
+        for name, value in named:
+            if isinstance(value, tensor):
+                kept = None if saved else value.detach() if value.requires_grad else value
+                step[1].append((name, kept, value._version, value.data_ptr()))
+                size += 0 if saved else value.numel() * value.element_size()
+        if size:
             step[2] += size
             self._fed_size += size
             while self._fed_size > self._memory // FED_PART:
