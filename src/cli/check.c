@@ -199,7 +199,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
 /* A message may go on in further lines, which point at a place in a text. */
 static void log_error(const char *file, const char *what, const assay_instance *instance)
 {
-    const char *line = instance->error.text, *end = strchr(line, '\n');
+    const char *line = cli_mistake_of(instance), *end = strchr(line, '\n');
     char at[CLI_PLACE];
     assay_log_error("%s: %s%s \"%s\": %.*s", file, cli_place_of(instance, at), what, instance->name,
                     (int)(end ? end - line : (ptrdiff_t)strlen(line)), line);

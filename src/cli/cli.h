@@ -70,6 +70,8 @@ enum { CLI_JOB_CEILING = 64 << 20, CLI_PLACE = 64 };
 /* "line 5, column 9: " of what is wrong with a rule or an aggregation of the job, "" where that is not known. Returns
  * `room`. */
 const char *cli_place_of(const assay_instance *instance, char room[CLI_PLACE]);
+/* What is wrong with it, behind the name: which the text begins with as well where a job gave it no other. */
+const char *cli_mistake_of(const assay_instance *instance);
 
 /* Appends an item list "[2, 3]" of a shape. Not collective. */
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);

@@ -207,6 +207,14 @@ const char *cli_place_of(const assay_instance *instance, char room[CLI_PLACE])
     return room;
 }
 
+const char *cli_mistake_of(const assay_instance *instance)
+{
+    const char *text = instance->error.text;
+    const size_t length = strlen(instance->name);
+    return strncmp(text, instance->name, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2
+                                                                                              : text;
+}
+
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims)
 {
     assay_put_u8(out, '[');

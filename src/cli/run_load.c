@@ -91,7 +91,7 @@ static int refuse_mistakes(const assay_job *job, assay_error *err)
             continue;
         char at[CLI_PLACE];
         return assay_fail(err, ASSAY_EUSAGE, "%s: %s%s \"%s\": %s", job->file, cli_place_of(instance, at),
-                          i < job->rule_count ? "rule" : "aggregation", instance->name, instance->error.text);
+                          i < job->rule_count ? "rule" : "aggregation", instance->name, cli_mistake_of(instance));
     }
     return ASSAY_OK;
 }

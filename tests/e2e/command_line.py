@@ -253,7 +253,7 @@ def check_jobs(cli):
         dict(rule, name="odd", parameters={"colour": "red"}), dict(rule, name="good")]})
     for content, message in (
             ('{"rules": [\n {"parameters": {},\n  "rule": "AllOne"}]}', "line 3, column 3: rule"), ('{"aggregations": [\n {"name": "n", "kind": "sum"}]}', "line 2, column 16: aggr"),
-            ('{"rules": [{"rule": "AllZero",\n "parameters": {\n "colour": 1}}]}', "line 3, column 2: rule"), ('{"rules": [{"rule": "ExplodingTensor"}],\n "actions": [{"mail": {"tp": 1}}]}', "line 2, column 24: actions[0].mail"),
+            ('{"rules": [{"rule": "AllZero",\n "parameters": {\n "colour": 1}}]}', "line 3, column 2: rule \"AllZero\": unknown parameter"), ('{"rules": [{"rule": "ExplodingTensor"}],\n "actions": [{"mail": {"tp": 1}}]}', "line 2, column 24: actions[0].mail"),
             ('{"DebugRuleConfigurations": [{"RuleConfigurationName": "x",\n "RuleParameters": {\n "rule_to_invoke": "AllOne"}}]}', "line 3, column 2: rule")):
         job = cli.write("placed.json", content)
         for command in (("check", job), ("run", job, "--trial", PARTIAL)):
