@@ -17,6 +17,8 @@ struct assay_regex {
     pcre2_match_context *limits;
     pcre2_code *code;
     bool direct; /* compiled to machine code, and of bytes: it needs no check of the text before it */
+    unsigned
+        searches; /* left of one of bytes until it is compiled to machine code, which takes as long as many; 0: it was */
     /* of a shared one: */
     char *pattern; /* owned; NULL: it is not shared */
     size_t users;
@@ -39,6 +41,16 @@ static void give(void *memory, void *unused)
 /* Python's patterns are text: characters and \w are Unicode's, only "\n" ends a line. Tensor names need not be UTF-8.
  */
 enum { AS_TEXT = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF };
+
+enum { INTERPRETED = 8 };
+
+/* Of one of bytes, which one thread at a time searches with: of hundreds most are hardly ever asked. */
+static void count_search(const assay_regex *regex)
+{
+    assay_regex *own = (assay_regex *)regex;
+    if (own->searches > 0 && --own->searches == 0)
+        own->direct = pcre2_jit_compile(own->code, PCRE2_JIT_COMPLETE) == 0;
+}
 
 static int compile(assay_regex *regex, const char *pattern, uint32_t options, assay_error *err)
 {
@@ -79,8 +91,11 @@ static int make(const char *pattern, uint32_t options, assay_regex **out, assay_
         assay_regex_free(regex);
         return status;
     }
-    /* without it the interpreter gives the same answers */
-    regex->direct = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0 && options == 0;
+    if (options == 0)
+        regex->searches = INTERPRETED;
+    else
+        (void)pcre2_jit_compile(regex->code,
+                                PCRE2_JIT_COMPLETE); /* without it the interpreter gives the same answers */
     *out = regex;
     return ASSAY_OK;
 }
@@ -191,6 +206,7 @@ int assay_regex_spans(const assay_regex *regex, assay_regex_room *room, const ch
                       assay_regex_span *span)
 {
     pcre2_match_data *match = (pcre2_match_data *)room;
+    count_search(regex);
     const int found = match_first(regex, text, length, match);
     const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
     const size_t spans = pcre2_get_ovector_count(match), groups = assay_regex_groups(regex) + 1;
@@ -255,6 +271,7 @@ int assay_regex_replace(const assay_regex *regex, const char *text, size_t lengt
     ASSAY_HAVE(match);
     size_t at = 0, copied = 0;
     int found = 0, replaced = 0;
+    count_search(regex);
     while (at <= length &&
            (found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, at, 0, match, regex->limits)) >= 0) {
         const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);

@@ -14,7 +14,8 @@ typedef struct assay_regex assay_regex;
  * Free with assay_regex_free(). */
 int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err);
 void assay_regex_free(assay_regex *regex);
-/* Likewise, but each byte is a character, and \w and the like are those of ASCII: several times as quick. */
+/* Likewise, but each byte is a character, and \w and the like are those of ASCII: several times as quick. It becomes machine code
+ * once it was searched with a few times; one thread at a time may search with it. */
 int assay_regex_new_of_bytes(const char *pattern, assay_regex **out, assay_error *err);
 /* As assay_regex_new(), but a pattern that is in use already is not compiled again: trials mostly have the same. By one thread of a
  * program alone, as freeing what it gave. */
