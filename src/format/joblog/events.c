@@ -40,6 +40,8 @@ assay_log_rank *joblog_row_add(joblog_reader *r, int64_t rank)
             return NULL;
         *row = (assay_log_rank){.rank = (int64_t)at - 1, .last_time = NAN, .step_time = NAN, .last_step = -1};
         r->rank_row.list[at] = (int32_t)r->out->rank.count;
+        if (at > 0 && r->first_front == UINT64_MAX)
+            r->first_front = r->base + r->counted;
     }
     return &r->out->rank.list[r->rank_row.list[at] - 1];
 }

@@ -289,6 +289,7 @@ typedef struct joblog_reader {
     char *clean, *behind;           /* room for a line, and for one behind it */
     joblog_past *past;              /* JOBLOG_PASTS, by where they end */
     uint64_t era;                   /* which those of this file have in it: others are of files before */
+    uint64_t first_front;           /* where the first line begins that has a rank in front; UINT64_MAX: none was met */
     joblog_barren barren;           /* what was looked through last in vain */
     joblog_form *form;              /* by the lower bits of their shapes */
     joblog_memo *memo;              /* by the lower bits of their keys */

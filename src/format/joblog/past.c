@@ -5,7 +5,12 @@
 #include "base/path.h"
 #include "format/joblog/joblog.h"
 
-enum { LINES_MOST = 400, TEXT_LINES = 40 /* of a text that a model made, before an event in it */ };
+enum {
+    LINES_MOST = 400,
+    TEXT_LINES = 40, /* of a text that a model made, before an event in it */
+    UNRANKED =
+        16 /* lines in a row that say no rank: neither do those before them, where no line has one in front so far */
+};
 
 static bool is_letter(char c)
 {
@@ -76,6 +81,7 @@ void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_ev
     const size_t lowest = place > JOBLOG_LOOK_BACK ? place - JOBLOG_LOOK_BACK : 0;
     joblog_barren barren = {.end = r->base + place};
     bool vain = true; /* so far */
+    int unranked = 0;
     for (int lines = 0; place > lowest && lines < LINES_MOST && (e->step < 0 || !any_time); lines++) {
         if (r->barren.lines > 0 && r->barren.end == r->base + place) { /* many events may stand behind the same lines */
             lines += r->barren.lines - 1;
@@ -86,6 +92,7 @@ void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_ev
         }
         const joblog_past *past = past_before(r, place, lowest);
         const bool same = rank < 0 || past->rank == rank || !r->tracked;
+        unranked = past->rank < 0 && past->begin < r->first_front ? unranked + 1 : 0;
         e->shown = e->shown || (same && in_text && past->shows && lines < TEXT_LINES);
         in_text = in_text && !(same && (past->step >= 0 || (past->timed != ASSAY_LOG_UNTIMED && !all_timed)));
         if (!any_time && past->timed != ASSAY_LOG_UNTIMED && (same || timed == ASSAY_LOG_UNTIMED)) {
@@ -98,6 +105,8 @@ void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_ev
         else if (e->step < 0 && past->step >= 0 && any_step < 0)
             any_step = past->step;
         place = past->begin > r->base + lowest ? (size_t)(past->begin - r->base) : lowest;
+        if (unranked >= UNRANKED && (e->step >= 0 || any_step >= 0) && (any_time || timed != ASSAY_LOG_UNTIMED))
+            break; /* as of most outputs of one rank: they name it when they end */
         vain = vain && past->timed == ASSAY_LOG_UNTIMED && past->step < 0 && !past->shows;
         if (vain) {
             barren.lines++;

@@ -621,7 +621,8 @@ int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path,
                        .line = 1,
                        .listed = INFINITY,
                        .chained_rank = INT64_MIN,
-                       .unasked = MEMOS_FROM};
+                       .unasked = MEMOS_FROM,
+                       .first_front = UINT64_MAX};
     int status = assay_utf8_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;

@@ -226,12 +226,34 @@ static void test_files_in_a_row(void)
     workspace_remove(&w);
 }
 
+/* The step before an event is the rank's own, where it says one; else that of the last line that says one. */
+static void test_step_before(void)
+{
+    char *text = malloc(ROOM);
+    CU_ASSERT_FATAL(text != NULL);
+    for (int own = 0; own < 2; own++) {
+        assay_log_file file;
+        size_t size = 0;
+        put(text, &size, own ? "[rank3]: step 5 loss 2\n" : "begun\n");
+        for (int step = 6; step <= 105; step++)
+            put(text, &size, "2026-11-27 03:12:%02d step %d loss 2\n", step % 60, step);
+        put(text, &size, "[rank3]: ValueError: a\n");
+        read_text(text, size, &file);
+        CU_ASSERT_FATAL(file.event.count == 1);
+        CU_ASSERT_EQUAL(file.event.list[0].step, own ? 5 : 105);
+        CU_ASSERT_EQUAL(file.event.list[0].timed, ASSAY_LOG_DATED);
+        assay_log_file_release(&file);
+    }
+    free(text);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"far", test_far},
                            {"time", test_time},
                            {"ranks", test_ranks},
                            {"alike", test_alike},
+                           {"step before", test_step_before},
                            {"files in a row", test_files_in_a_row},
                            CU_TEST_INFO_NULL};
     return unit_main("joblog_end", tests);
