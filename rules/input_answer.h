@@ -22,6 +22,8 @@
 #define ANSWER_NOISE 0.02 /* of the loss of a constant: the largest standard error of the mean in the second half */
 #define ANSWER_DRIFT                                                                                                   \
     0.3 /* of the deviation of targets: the most that their mean moves; of the variance: that it grows */
+#define STANDS_NEAR                                                                                                    \
+    1e-3                /* of a loss: less than any network that learns changes it by from one evaluation to the next */
 #define STANDS_FALL 0.9 /* the level of training in its last quarter, of that in its first */
 
 enum {
@@ -180,16 +182,25 @@ static inline int test_answer(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
-/* Is the loss of each evaluation, number by number, that of the first, while that of training falls? Each has `p`. */
-static inline bool repeats(const double *eval, uint64_t n, uint64_t p)
+/* Is the loss of each evaluation, number by number, that of the first but for `share` of it? Each has `p`. */
+static inline bool repeats(const double *eval, uint64_t n, uint64_t p, double share)
 {
     bool same = n >= STANDS_LEAST * p;
     for (uint64_t i = p; same && i < n; i++)
-        same = eval[i] == eval[i - p];
+        same = fabs(eval[i] - eval[i % p]) <= share * fabs(eval[i % p]);
     return same;
 }
 
-/* A loss [from, to) of one worker: that of evaluation stands to the last digit, and that of training falls. */
+/* How many losses an evaluation has, of which each stands but for `share` of it; 0: they do not stand. */
+static inline uint64_t standing(const double *eval, uint64_t n, double share)
+{
+    for (uint64_t period = 1; period <= STANDS_MOST && period * STANDS_LEAST <= n; period++)
+        if (repeats(eval, n, period, share))
+            return period;
+    return 0;
+}
+
+/* A loss [from, to) of one worker: that of evaluation stands, to the last digit or next to it, and that of training falls. */
 static inline int test_stands(const walk *w, uint64_t from, uint64_t to)
 {
     enum { PART = 4 };
@@ -203,10 +214,9 @@ static inline int test_stands(const walk *w, uint64_t from, uint64_t to)
         phases += eval && !evaluated && train > 0;
         evaluated = eval;
     }
-    uint64_t period = 1;
-    while (period <= STANDS_MOST && period * STANDS_LEAST <= n && !repeats(w->room, n, period))
-        period++;
-    if (period > STANDS_MOST || period * STANDS_LEAST > n || phases < STANDS_LEAST || train < 2 * PART)
+    const uint64_t exactly = standing(w->room, n, 0),
+                   period = exactly > 0 ? exactly : standing(w->room, n, STANDS_NEAR);
+    if (period == 0 || phases < STANDS_LEAST || train < 2 * PART)
         return ASSAY_OK;
     const double value = w->room[0];
     double sum[2] = {0};
@@ -219,8 +229,8 @@ static inline int test_stands(const walk *w, uint64_t from, uint64_t to)
     }
     const bool fires = value != 0 && sum[0] > 0 && sum[1] < STANDS_FALL * sum[0];
     char note[NOTE_ROOM];
-    snprintf(note, sizeof note, "%.6g%s at all %llu of them", value, period > 1 ? " and so on" : "",
-             (unsigned long long)(n / period));
+    snprintf(note, sizeof note, "%.6g%s at all %llu of them%s", value, period > 1 ? " and so on" : "",
+             (unsigned long long)(n / period), exactly > 0 ? " to the last digit" : " but for less than a thousandth");
     int status = ASSAY_OK;
     for (uint64_t i = from, k = 0; status == ASSAY_OK && i < to; i++)
         if (row_of(w, i)[MODE] == ASSAY_MODE_EVAL && k++ >= period)

@@ -25,7 +25,7 @@
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
  *   shared         a worker has the rows of another one in any order, at the same step or up to LOOK_BACK before
  *   sorted         whole labels are one class at half of the steps or more, now this one, now that
- *   stands         the loss of evaluation stands to the last digit, while that of training falls (input_answer.h)
+ *   stands         the loss of evaluation stands but for a thousandth, while that of training falls (input_answer.h)
  *   swapped        channels of images stand in another order in EVAL than in TRAIN, or on one worker of three or more
  *                  (input_channels.h)
  *   target         whole labels have the figures and the type of the inputs, at num_steps steps in a row
