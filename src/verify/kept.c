@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/search.h"
+#include "base/vec.h"
 #include "report/text/layout.h"
 #include "trial/places.h"
 #include "trial/trial_format.h"
@@ -64,12 +66,31 @@ static bool is_rate(const char *path)
     return false;
 }
 
-/* Of a step: rates that are not finite. */
-static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit, assay_verify_remarks *remarks)
+/* What a checkpoint says of its step beside its name; -1: nothing. */
+static int64_t said_step(const assay_trial_others *others)
+{
+    static const char *const keys[] = {"state/global_step", "state/global_steps", "state/common.iteration",
+                                       "state/iteration",   "state/iter",         "state/step"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const uint32_t id = assay_dict_find(others->paths, keys[i], strlen(keys[i]));
+        if (id == ASSAY_NO_ID || strcmp(others->list[id].kind, "int") != 0)
+            continue;
+        char *end = NULL;
+        const long long step = strtoll(others->list[id].value, &end, 10);
+        if (*end == '\0' && end > others->list[id].value && step >= 0)
+            return step;
+    }
+    return -1;
+}
+
+/* Of a step: rates that are not finite. *said gets what it says of its step. */
+static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit, int64_t *said,
+                         assay_verify_remarks *remarks)
 {
     assay_trial_others others = {0};
     char *place = NULL;
     int status = assay_trial_list_others(trial, unit->step, unit->step + 1, &others);
+    *said = status == ASSAY_OK ? said_step(&others) : -1;
     for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(others.paths); i++) {
         const char *path = assay_dict_name(others.paths, i, NULL), *value = others.list[i].value;
         char text[1024];
@@ -88,15 +109,92 @@ static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit,
     return status;
 }
 
+/* A checkpoint, and the step that it says that it is of. */
+typedef struct said_of {
+    const assay_unit *unit;
+    bool asked;
+    int64_t said; /* -1: nothing, or it was not read yet */
+} said_of;
+typedef ASSAY_VEC(said_of) said_steps;
+
+static bool agrees(const said_of *one)
+{
+    return one->said >= one->unit->step - 1 && one->said <= one->unit->step + 1; /* some count from 0 */
+}
+
+/* Of one that is asked for: is it the step of another checkpoint, which does not say the same? That one was copied
+ * (stale.h). One that is not asked for is read for it. */
+static int is_anothers(const assay_trial_files *trial, said_steps *list, const said_of *one, bool *found)
+{
+    size_t at = 0;
+    int status = ASSAY_OK;
+    *found = false;
+    if (!one->asked || one->said < 0 || agrees(one))
+        return ASSAY_OK;
+    ASSAY_SEARCH(at, list->count, list->list[at].unit->step < one->said);
+    said_of *other = at < list->count && list->list[at].unit->step == one->said ? &list->list[at] : NULL;
+    if (other && !other->asked && other->said < 0) {
+        assay_trial_others others = {0};
+        status = assay_trial_list_others(trial, one->said, one->said + 1, &others);
+        other->said = status == ASSAY_OK ? said_step(&others) : -1;
+        assay_trial_others_release(&others);
+    }
+    *found = other && other->said != one->said;
+    return status;
+}
+
+/* Names those that say that they are of another checkpoint's step: files that lie in each other's place. Names that count
+ * something else (epochs) agree with few, and then nothing is said, unless the others are all of one another. */
+static int name_exchanged(const assay_trial_files *trial, said_steps *list, assay_verify_remarks *remarks)
+{
+    size_t known = 0, agreeing = 0, others = 0;
+    int status = ASSAY_OK;
+    bool found = false;
+    for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
+        const said_of *one = &list->list[i];
+        known += one->asked && one->said >= 0;
+        agreeing += one->asked && one->said >= 0 && agrees(one);
+        status = is_anothers(trial, list, one, &found);
+        others += found;
+    }
+    ASSAY_TRY(status);
+    if (2 * agreeing < known && agreeing + others < known)
+        return ASSAY_OK;
+    for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
+        const said_of *one = &list->list[i];
+        char *place = NULL, text[1024];
+        ASSAY_TRY(is_anothers(trial, list, one, &found));
+        if (!found)
+            continue;
+        status = assay_unit_places(trial->store, &trial->catalog, one->unit, assay_verify_take_place, &place);
+        snprintf(
+            text, sizeof text,
+            "it says that it is of step %lld, which another checkpoint here is of: files lie in each other's place",
+            (long long)one->said);
+        if (status == ASSAY_OK)
+            status = assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, one->unit->step, place ? place : ".", text);
+        free(place);
+    }
+    return status;
+}
+
 static int name_rates(const assay_trial_files *trial, const assay_verify_options *options,
                       assay_verify_remarks *remarks)
 {
     const assay_catalog *catalog = &trial->catalog;
+    said_steps said = {0};
     int status = ASSAY_OK;
-    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++)
-        if (assay_format_of(catalog->units[i].format)->checkpoints && is_asked(options, catalog->units[i].step) &&
-            (i == 0 || catalog->units[i - 1].step != catalog->units[i].step))
-            status = name_rates_at(trial, &catalog->units[i], remarks);
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
+        if (!assay_format_of(catalog->units[i].format)->checkpoints ||
+            (i > 0 && catalog->units[i - 1].step == catalog->units[i].step))
+            continue;
+        said_of *one = ASSAY_VEC_ADD(&said);
+        if (one)
+            *one = (said_of){&catalog->units[i], is_asked(options, catalog->units[i].step), -1};
+        status = !one ? ASSAY_ENOMEM : one->asked ? name_rates_at(trial, one->unit, &one->said, remarks) : ASSAY_OK;
+    }
+    ASSAY_THEN(status, name_exchanged(trial, &said, remarks));
+    free(said.list);
     return status;
 }
 

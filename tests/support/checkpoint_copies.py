@@ -78,6 +78,15 @@ def twice(work):
         for options in ([], ["--last"]):
             yield Case("%s: a copy as another step" % layout, root, code, "resume from %s; .*see 1 note$" % copy.name if code == SOUND else
                        "resume from %s; 400: its tensors are byte for byte those of %s" % (newest.name, newest.name), options)
+    root = spread(work, "lightning", name="exchanged", steps=THREE)
+    one, other, aside = root / "epoch=1-step=200.ckpt", root / "epoch=1-step=300.ckpt", root / "aside"
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+    yield Case("lightning: two in each other's place", root, SUSPECT, "resume from epoch=1-step=100.ckpt; 200: it says that it is of step 300, which another checkpoint here is of")
+    root = spread(work, "torch", name="behind-a-point", steps=THREE)
+    (root / "ckpt_200.pt").rename(root / ".ckpt_200.pt")
+    yield Case("torch: a file behind a point", root, SOUND, "sound: 2 files of 2 checkpoints, .*see 1 note$")
     for file in ("model.safetensors", "optimizer.pt", "scheduler.pt"):
         for of, code in ((100, SUSPECT), (200, None)):
             root = spread(work, "hugging_face", name="%s-of-%d" % (file, of), steps=THREE)

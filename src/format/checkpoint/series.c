@@ -650,8 +650,8 @@ static size_t list_entries(const assay_lister *l, const assay_companions *beside
     return count;
 }
 
-/* Takes the directories out whose names are those of others of the series with something behind, and names them. What
- * begins with a point is not finished. */
+/* Takes the directories out whose names are those of others of the series with something behind, and names them, and files
+ * and directories that have such a name behind a point. */
 static int set_aside(assay_lister *l, entry *entries, size_t *count)
 {
     static const char *const of_rsync[] = {".rsync-partial", ".~tmp~"};
@@ -662,7 +662,7 @@ static int set_aside(assay_lister *l, entry *entries, size_t *count)
     for (size_t i = 0; i < *count && memory; i++) {
         assay_buf_clear(&form);
         assay_path_put_series(entries[i].name, &form);
-        memory = entries[i].file || assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
+        memory = assay_dict_add(forms, (const char *)form.data, form.size) != ASSAY_NO_ID;
     }
     for (size_t i = 0; i < *count && memory; i++) {
         const entry *e = &entries[i];
@@ -681,13 +681,13 @@ static int set_aside(assay_lister *l, entry *entries, size_t *count)
             if (strcmp(name, of_rsync[k]) == 0 && assay_store_exists(l->store, name, NULL) == 0)
                 assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
                                    "%s is not read: rsync keeps there what it has not copied to its end", name);
-        if (name[0] != '.' || !assay_ckpt_step(l->catalog->options, name + 1, &step) ||
-            assay_store_exists(l->store, name, NULL) != 0)
+        if (name[0] != '.' || !assay_ckpt_step(l->catalog->options, name + 1, &step))
             continue;
+        const bool directory = assay_store_exists(l->store, name, NULL) == 0;
         if (assay_ckpt_is_of_series(l->catalog->options, name + 1, forms, &form))
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, name, -1,
                                "%s is not read: its name begins with a point", name);
-        else if (assay_ckpt_is_put_aside(l->catalog->options, name + 1, forms, &form))
+        else if (directory && assay_ckpt_is_put_aside(l->catalog->options, name + 1, forms, &form))
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_NAME, step, name, -1,
                                "%s is not read: a program that copies a checkpoint calls it so until it is done", name);
     }
