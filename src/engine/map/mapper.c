@@ -415,9 +415,12 @@ int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, a
     const size_t room = m->measured_room / (size_t)ranks;
     bool full = false;
     int status = ASSAY_OK;
+    const assay_buf *before = NULL;
     for (uint64_t c = 0; status == ASSAY_OK && c < plan->chunk_count; c++) {
         const assay_chunk *chunk = &plan->chunks[c];
         assay_buf *to = &out[assay_plan_owner(plan, ranks, c)];
+        full = full && to == before; /* each has room of its own: else the first would be helped, and nobody else */
+        before = to;
         status = enter_source(m, chunk->source);
         assay_lookahead_until(m->lookahead, m->source.source->info->step_count);
         for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < chunk->first_step + chunk->steps; s++) {
