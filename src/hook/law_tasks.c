@@ -353,6 +353,8 @@ void assay_hook_laws_wait(assay_hook_laws *laws)
 
 void assay_hook_laws_drop(assay_hook_laws *laws, int64_t number)
 {
+    if (hook_forked(laws->hook))
+        return;
     pthread_mutex_lock(&laws->lock);
     if (number >= 0 && number < laws->count)
         laws->task[number]->is_dropped = true;
@@ -405,6 +407,8 @@ int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const int dtype
                            int tiles, size_t places, double *sums)
 {
     const size_t cells = (size_t)groups * (size_t)tiles * places;
+    if (hook_forked(laws->hook))
+        return -1;
     pthread_mutex_lock(&laws->lock);
     law_parameter *p = parameter_of(laws, parameter);
     hook_law_expected *e = p ? &p->expected : NULL;
@@ -422,6 +426,9 @@ int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const int dtype
 
 uint64_t assay_hook_laws_expected(assay_hook_laws *laws, int parameter, int dtypes[2], const double **sums)
 {
+    *sums = NULL;
+    if (hook_forked(laws->hook))
+        return 0;
     pthread_mutex_lock(&laws->lock);
     const law_parameter *p = parameter_of(laws, parameter);
     const uint64_t products = p ? p->expected.products : 0;
