@@ -23,7 +23,7 @@ static const struct {
     {"no tensor is in collection labels", REPORT_NEEDS_LABELS},
     {"no tensor matches labels", REPORT_NEEDS_LABELS},
     {"no tensor matches predictions", REPORT_NEEDS_LABELS},
-    {"labels; the parameter", REPORT_NEEDS_STEPS},
+    {", and the parameter ", REPORT_NEEDS_STEPS},
     {"no tensor is in collection losses", REPORT_NEEDS_LOSSES},
     {"no tensor is in collection gradients", REPORT_NEEDS_GRADIENTS},
     {"have a gradient", REPORT_NEEDS_GRADIENTS},
