@@ -218,14 +218,16 @@ def beside_the_training():
 def within_a_budget():
     """Pairs of steps take turns where laws cost more than they may, and keep the law of moments; what stays broken is found."""
     from assay_recording import laws
-    turns, clock, on = laws.Turns(0.03), [0.0], []
-    turns_of, laws.time = laws.time, types.SimpleNamespace(perf_counter=lambda: clock[0])
-    for _ in range(400):  # a step of 1 s; laws 0.1 s
-        on.append(turns.next())
-        turns.is_on, turns.cost = on[-1], 0.1 * on[-1]
-        clock[0] += 1 + turns.cost
-    pairs = [i for i in range(80, 400) if on[i] and on[i - 1]]
-    assert turns.of == 4 and 78 <= sum(on[80:]) <= 82 and {b - a for a, b in zip(pairs, pairs[1:])} == {8}, (turns.of, on)
+    clock, turns_of = [0.0], laws.time
+    laws.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
+    for seconds, calls, part in (0.1, 0.1, 0.3), (0.06, 0.01, 0.5), (0.02, 0.01, laws.Turns.MOST), (0.4, 0.4, 0.075):
+        turns, on = laws.Turns(0.03), []
+        for _ in range(800):  # a step of 1 s, and what laws make of it, of which their calls are a part
+            on.append(turns.next())
+            turns.is_on, turns.cost = on[-1], calls * on[-1]
+            clock[0] += 1 + seconds * on[-1]
+        assert abs(turns.part - part) < 1e-6 and abs(sum(on[200:]) - 600 * part) <= 2, (turns.part, sum(on[200:]))
+        assert on[0::2] == on[1::2] and on[:6] == [True] * 6, on
 
     def look():  # each look at the clock takes 50 ms, and each update a second
         clock[0] += 0.05

@@ -16,7 +16,7 @@ Each equation of a saved step becomes a small tensor of float32, of numbers that
     state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
     state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
     state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
-    state/laws/turns                      with a budget: of so many pairs of steps one has the others
+    state/laws/turns                      with a budget: of so many pairs of steps, 1.6 for example, one has the others
 """
 import ctypes
 import functools
@@ -83,23 +83,39 @@ def _counted(method):
 
 class Turns:
     """Which steps have laws, so that they take no more than a share of the time of all: pairs that follow each other, since moments need
-    the step before. None: all of them."""
+    the step before. None: all of them. What laws take is more than their own calls: another thread that reads tensors makes the training's
+    slower. So steps with laws are held against those without, of which there are some for that."""
     ENOUGH, KEPT = 5, 15  # steps that are known, and that count
+    MOST = 7 / 8  # of all pairs, once these are known
 
     def __init__(self, share):
-        self.share, self.cost, self.began, self.at, self.of = share, 0.0, None, -1, 1
-        self.is_on, self.costs, self.plain = False, [], []
+        self.share, self.cost, self.began, self.at = share, 0.0, None, 1
+        self.part, self.due = 1.0, 0.0  # of all pairs, and of the next one
+        self.is_on, self.costs, self.taken = False, [], ([], [])  # seconds of steps without laws, and with them
 
     def next(self):
         """Has the step that begins now its turn?"""
         now = time.perf_counter()
         if self.share and self.began is not None:
-            self.plain = (self.plain + [now - self.began - self.cost])[-self.KEPT:]
             self.costs = (self.costs + [self.cost])[-self.KEPT:] if self.is_on else self.costs
-        self.began, self.cost, self.at = now, 0.0, (self.at + 1) % (2 * self.of)
-        if self.at == 0 and len(self.costs) >= self.ENOUGH:
-            self.of = max(1, math.ceil(statistics.median(self.costs) / (self.share * max(statistics.median(self.plain), 1e-9))))
-        return self.at < 2
+            self.taken[self.is_on].append(now - self.began)
+            del self.taken[self.is_on][:-self.KEPT]
+        self.began, self.cost, self.at = now, 0.0, 1 - self.at
+        if self.at == 0:
+            self.part = self.affordable()
+            self.due += self.part - (self.due >= 1)
+        return self.due >= 1
+
+    def affordable(self):
+        """The part of all pairs whose laws take that share."""
+        without, those = self.taken
+        if not self.share or len(self.costs) < self.ENOUGH:
+            return 1.0
+        cost = statistics.median(self.costs)
+        plain = statistics.median(without) if len(without) >= self.ENOUGH else statistics.median(those) - cost
+        if len(without) >= self.ENOUGH:
+            cost = max(cost, statistics.median(those) - plain)
+        return min(self.MOST, self.share * max(plain, 1e-9) / max(cost, 1e-9))
 
 
 class Laws:
@@ -134,7 +150,7 @@ class Laws:
             if self.wanted:
                 self.tasks.begin()
             if self.wanted and self.turns.share:
-                self.save("turns", [self.turns.of], [])
+                self.save("turns", [1 / self.turns.part], [])
         return self.wanted and self.hook._active
 
     @staticmethod
