@@ -36,7 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_buf_init(&again, SIZE_MAX);
     for (int worker = 0; worker < 2; worker++) {
         int status = assay_run_json_add(&facts, "f", data, size, &problems);
-        must(status == ASSAY_OK && facts.files + problems.total == (uint64_t)worker + 1 && problems.losses == 0);
+        /* A file that says that it is another worker's is taken, and named. */
+        must(status == ASSAY_OK && facts.files + problems.total >= (uint64_t)worker + 1 && problems.losses == 0);
+        must(facts.files <= (uint64_t)worker + 1);
     }
     for (size_t i = 0; i < facts.count; i++) {
         must(i == 0 || strcmp(facts.list[i - 1].name, facts.list[i].name) < 0);
