@@ -74,7 +74,7 @@ def put_text(text):
 
 
 def put_optional(text):
-    return b"\0" if text is None else b"\1" + put_text(text)
+    return struct.pack("<I", NONE) if text is None else put_text(text)
 
 
 def cut(text, most):
@@ -154,6 +154,11 @@ def load_class(place):
     return found
 
 
+def put_definition(name, kind, initial, flags, text):
+    return (put_optional(name) + struct.pack("<I", kind) + put_optional(initial) + struct.pack("<ddI", 0, 0, flags) +
+            put_optional(None) + put_optional(text))
+
+
 class Parameter:
     """A parameter of __init__, as a rule of assay declares it."""
 
@@ -188,8 +193,7 @@ class Parameter:
 
     def packed(self):
         text = "A parameter of the class%s." % ("" if self.flags or self.initial else "; its default there is %.60r" % (self.default,))
-        return (put_text(self.name) + struct.pack("<I", self.type) + put_optional(self.initial) +
-                struct.pack("<ddI", 0, 0, self.flags) + b"\0" + put_optional(text))
+        return put_definition(self.name, self.type, self.initial, self.flags, text)
 
     def of(self, value):
         """What __init__ gets: a whole number as int, unless it asks for a float."""
@@ -235,8 +239,9 @@ class Server:
         functions = (HAS_MAP if takes_view else 0) | (HAS_FINALIZE if self.rule.in_order else 0)
         no_list = struct.pack("<BI", 0, 0)
         return (struct.pack("<III", 1, self.abi, self.size) + put_optional(self.rule.__name__) +
-                put_optional(" ".join(said.split("\n\n")[0].split())) + put_optional(str(advice)) + LISTS * no_list +
-                struct.pack("<IIII", 0, 0, functions, len(self.parameters)) + b"".join(p.packed() for p in self.parameters))
+                put_optional(" ".join(said.split("\n\n")[0].split())) + put_optional(str(advice)) + struct.pack("<II", 0, 0) +
+                LISTS * no_list + struct.pack("<IQ", functions, len(self.parameters) + 1) +
+                b"".join(p.packed() for p in self.parameters) + put_definition(None, 0, None, 0, None))  # the last one ends the list
 
     def setup(self, request):
         if request.take("Q") != len(self.parameters) + len(COMMON):
@@ -266,8 +271,8 @@ class Server:
         collections, patterns = texts_of(self.rule.collections, "collections"), texts_of(self.rule.tensors, "tensors")
         flags = NO_STRINGS if hasattr(self.rule, "at_step") else TIME_ONLY
         return (struct.pack("<IQ", 1, len(collections)) + b"".join(map(put_text, collections)) + struct.pack("<Q", len(patterns)) +
-                b"".join(map(put_text, patterns)) + b"\0" + struct.pack("<IIIqBIBBQ", ALL_SAVED, 0, flags, 0, 0, 0, 0, 0, 0) +
-                struct.pack("<I", 0) + b"\0")
+                b"".join(map(put_text, patterns)) + put_optional(None) +
+                struct.pack("<IIIq?I???Q", ALL_SAVED, 0, flags, 0, False, 0, False, False, False, 0) + struct.pack("<I", 0) + put_optional(None))
 
     # -- a trial
 
