@@ -151,9 +151,9 @@ static void free_list(const char *const *list)
 
 void assay_rule_table_free(assay_rule_ops *ops)
 {
-    size_t params = 0;
-    while (ops->params && ops->params[params].name)
-        params++;
+    size_t params = 0; /* with the one that ends the list, which may have texts as well */
+    while (ops->params && ops->params[params++].name)
+        continue;
     assay_fields_release(rule_fields, ops);
     free_list(ops->tests);
     free_list(ops->remedies);
