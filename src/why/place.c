@@ -1,4 +1,5 @@
 /* place.c - where in a log of metrics it stands what was so at a step: a line, a row, or a record. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +45,11 @@ static bool is_number(const char *text, size_t length, int64_t number)
     size_t i = 0;
     for (; i < length && assay_is_digit(text[i]) && i < 16; i++)
         value = 10 * value + (text[i] - '0');
-    const bool whole = i == length || (text[i] == '.' && strspn(text + i + 1, "0") >= length - i - 1);
-    return i > 0 && whole && value == number;
+    const size_t digits = i;
+    if (i < length && text[i] == '.')
+        while (++i < length && text[i] == '0')
+            continue;
+    return digits > 0 && i == length && value == number;
 }
 
 /* ---- JSON: the object with that step; in it, the line of the metric's key ---- */
@@ -85,7 +89,7 @@ static bool take_object(json_scan *s, found *out)
 {
     const object *o = s->depth > 0 && s->depth <= DEEPEST ? &s->open[s->depth - 1] : NULL;
     const uint64_t number = s->depth > 1 && s->depth <= DEEPEST + 1 ? ++s->open[s->depth - 2].objects : 0;
-    s->depth--;
+    s->depth -= s->depth > 0;
     if (!o || o->step_line == 0)
         return false;
     const bool whole = o->name_line > 0;
@@ -104,16 +108,16 @@ static bool scan_json(json_scan *s, const char *line, size_t length, uint64_t nu
     const char *const end = line + length;
     for (const char *at = line; at < end; at++) {
         if (*at == '{') {
-            if (s->depth >= 0 && s->depth < DEEPEST)
+            if (s->depth < DEEPEST)
                 s->open[s->depth] = (object){0};
-            s->depth++;
+            s->depth += s->depth < INT_MAX;
         } else if (*at == '}') {
             if (take_object(s, out))
                 return true;
         } else if (*at == '"') {
             const char *const key = ++at;
             while (at < end && *at != '"')
-                at += *at == '\\' ? 2 : 1;
+                at += *at == '\\' && at + 1 < end ? 2 : 1;
             const char *colon = at + 1;
             while (colon < end && *colon == ' ')
                 colon++;
