@@ -112,7 +112,7 @@ static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit,
 /* A checkpoint, and the step that it says that it is of. */
 typedef struct said_of {
     const assay_unit *unit;
-    bool asked;
+    bool asked, is_anothers;
     int64_t said; /* -1: nothing, or it was not read yet */
 } said_of;
 typedef ASSAY_VEC(said_of) said_steps;
@@ -124,11 +124,10 @@ static bool agrees(const said_of *one)
 
 /* Of one that is asked for: is it the step of another checkpoint, which does not say the same? That one was copied
  * (stale.h). One that is not asked for is read for it. */
-static int is_anothers(const assay_trial_files *trial, said_steps *list, const said_of *one, bool *found)
+static int compare_with_others(const assay_trial_files *trial, said_steps *list, said_of *one)
 {
     size_t at = 0;
     int status = ASSAY_OK;
-    *found = false;
     if (!one->asked || one->said < 0 || agrees(one))
         return ASSAY_OK;
     ASSAY_SEARCH(at, list->count, list->list[at].unit->step < one->said);
@@ -139,7 +138,7 @@ static int is_anothers(const assay_trial_files *trial, said_steps *list, const s
         other->said = status == ASSAY_OK ? said_step(&others) : -1;
         assay_trial_others_release(&others);
     }
-    *found = other && other->said != one->said;
+    one->is_anothers = other && other->said != one->said;
     return status;
 }
 
@@ -149,13 +148,12 @@ static int name_exchanged(const assay_trial_files *trial, said_steps *list, assa
 {
     size_t known = 0, agreeing = 0, others = 0;
     int status = ASSAY_OK;
-    bool found = false;
     for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
-        const said_of *one = &list->list[i];
+        said_of *one = &list->list[i];
         known += one->asked && one->said >= 0;
         agreeing += one->asked && one->said >= 0 && agrees(one);
-        status = is_anothers(trial, list, one, &found);
-        others += found;
+        status = compare_with_others(trial, list, one);
+        others += one->is_anothers;
     }
     ASSAY_TRY(status);
     if (2 * agreeing < known && agreeing + others < known)
@@ -163,8 +161,7 @@ static int name_exchanged(const assay_trial_files *trial, said_steps *list, assa
     for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
         const said_of *one = &list->list[i];
         char *place = NULL, text[1024];
-        ASSAY_TRY(is_anothers(trial, list, one, &found));
-        if (!found)
+        if (!one->is_anothers)
             continue;
         status = assay_unit_places(trial->store, &trial->catalog, one->unit, assay_verify_take_place, &place);
         snprintf(
@@ -190,7 +187,8 @@ static int name_rates(const assay_trial_files *trial, const assay_verify_options
             continue;
         said_of *one = ASSAY_VEC_ADD(&said);
         if (one)
-            *one = (said_of){&catalog->units[i], is_asked(options, catalog->units[i].step), -1};
+            *one =
+                (said_of){.unit = &catalog->units[i], .asked = is_asked(options, catalog->units[i].step), .said = -1};
         status = !one ? ASSAY_ENOMEM : one->asked ? name_rates_at(trial, one->unit, &one->said, remarks) : ASSAY_OK;
     }
     ASSAY_THEN(status, name_exchanged(trial, &said, remarks));
