@@ -16,11 +16,15 @@
 
 #include "base/clock.h"
 
+/* Seconds. Commands that end sooner than a second and a half show nothing; two lines a second are as many as can be
+ * read. */
 #define FIRST_AFTER 1.5
 #define EVERY       0.5
 
 enum { LEAST = 59, MOST = 79 /* columns of the line: one less than the terminal has, which would break it */ };
 
+/* `on` is what every counting call asks first: without a terminal each costs one relaxed load. The counters have no
+ * order among each other, since the line is only to be about right. */
 static _Atomic bool on;
 static _Atomic uint64_t files, bytes, names;
 
@@ -29,7 +33,10 @@ static struct {
     pthread_cond_t ended;
     pthread_t thread;
     int shown; /* columns of the line that is there; 0: none is */
+    /* `knows_end`: `work` is valid, and the line shows it instead of the counters. `forks_safely`: the handlers of
+     * fork() are in place; they cannot be taken away again, so they are put there once. */
     bool knows_end, forks_safely;
+    /* `held` counts, because messages nest: the pager holds the line back while a warning within it does so too. */
     unsigned held;
     double start, next;
     assay_activity_work work;
@@ -70,7 +77,8 @@ void assay_activity_put_work(const assay_activity_work *work, double time, char 
         snprintf(line, columns + 1, "%s%s of %s read, %s", steps, done, all, left);
 }
 
-/* The rest is called with the lock. */
+/* The functions from here to in_child() are called with now.lock held, but for draw_on() and before_fork(), which
+ * take it. */
 
 static int columns(void)
 {
@@ -96,6 +104,7 @@ static void draw(double time)
         snprintf(line + head, sizeof line - (size_t)head, "%" PRIu64 " names listed in %.0f s", listed, seconds);
     else
         snprintf(line + head, sizeof line - (size_t)head, "working for %.0f s", seconds);
+    /* Padding to the full width wipes what a longer line before has left. */
     fprintf(stderr, "\r%-*.*s", wide, wide, line);
     now.shown = wide;
 }
@@ -112,6 +121,8 @@ static void *draw_on(void *unused)
     pthread_mutex_lock(&now.lock);
     while (atomic_load(&on)) {
         struct timespec until;
+        /* The condition variable waits by the wall clock, its default. A clock that is set back delays one line, no
+         * more. */
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += (long)(EVERY * 1e9);
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -125,6 +136,7 @@ static void *draw_on(void *unused)
     return NULL;
 }
 
+/* A child that is made while another thread holds the lock would never get it: fork() waits for the lock. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&now.lock);
@@ -160,6 +172,7 @@ void assay_activity_show(bool wanted)
     const bool was = atomic_exchange(&on, false);
     pthread_cond_signal(&now.ended);
     pthread_mutex_unlock(&now.lock);
+    /* The thread needs the lock to see that `on` is false, so nobody may join it with the lock held. */
     if (was)
         pthread_join(now.thread, NULL);
     if (!wanted || !isatty(STDERR_FILENO))
@@ -194,6 +207,7 @@ void assay_activity_hold(bool held)
     pthread_mutex_lock(&now.lock);
     clear();
     now.held += held ? 1 : 0;
+    /* A hold(false) too many leaves the count at 0. */
     now.held -= !held && now.held > 0 ? 1 : 0;
     pthread_mutex_unlock(&now.lock);
 }

@@ -12,6 +12,7 @@
 enum {
     ALIGNMENT = 16,
     FIRST_BLOCK = 64 * 1024,
+    /* `kept` may be a quarter of the ceiling: more would be memory that lies idle between steps. */
     KEPT_OF_CEILING = 4,
     BLOCKS_OF_CEILING = 256, /* a block for small pieces is at most such a part of the ceiling, but for the first */
     OWN_BLOCK_OF = 64,       /* a piece of more than such a part of the next block gets a block of its own: what */
@@ -32,8 +33,10 @@ enum { HEAD = (sizeof(arena_block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
 
 struct assay_arena {
     size_t ceiling;
-    size_t held;         /* of all blocks and loans, heads included */
-    size_t used;         /* handed out */
+    size_t held; /* of all blocks and loans, heads included */
+    size_t used; /* handed out */
+    /* Invariant: held is the sum of size + HEAD over `blocks` and `loans`, and is at most `ceiling`; `kept` and
+     * `small` are outside it, so that what can be taken never depends on earlier steps. */
     size_t grow;         /* size of the next block, head included */
     arena_block *blocks; /* bytes are taken from the first */
     arena_block *loans;
@@ -88,7 +91,8 @@ static bool round_up(size_t size, size_t *out)
     return true;
 }
 
-/* A block with room for `size` bytes; NULL beyond the ceiling or without memory. */
+/* A block with room for `size` bytes; NULL beyond the ceiling or without memory. `kept` is reused only for exactly
+ * its size: cutting a larger one up would make what fits depend on earlier steps. */
 static arena_block *new_block(assay_arena *arena, size_t size)
 {
     size_t room = arena->ceiling - arena->held;
@@ -128,6 +132,7 @@ static arena_block *add_block(assay_arena *arena, size_t size)
     if (!own && arena->grow <= SIZE_MAX / 2)
         arena->grow *= 2;
     arena_block *first = arena->blocks;
+    /* Small pieces are taken from the first block only, so the one with more left has to be there. */
     if (first && first->size - first->used > block->size - size) {
         block->next = first->next;
         first->next = block;
@@ -211,6 +216,8 @@ void *assay_arena_borrow(assay_arena *arena, size_t size)
     return bytes_of(loan);
 }
 
+/* A loan is found from its bytes, so returning it costs no search; bytes that are no loan of this arena are not
+ * detected. */
 void assay_arena_return(assay_arena *arena, void *borrowed)
 {
     if (!borrowed)
@@ -227,6 +234,7 @@ void assay_arena_return(assay_arena *arena, void *borrowed)
     put_small(arena, loan);
 }
 
+/* Small loans stay where they are: their bytes are outside `held` already. */
 void assay_arena_clear(assay_arena *arena)
 {
     arena_block *largest = arena->kept;

@@ -33,8 +33,8 @@ int assay_buf_status(const assay_buf *buf)
     return buf->status;
 }
 
-/* Makes room for `more` bytes and one behind them (where printf puts its terminator); NULL and a status when it cannot.
- */
+/* Makes room for `more` bytes and one behind them (where printf puts its terminator); NULL and a status when it
+ * cannot. The first failure stays in buf->status until the buffer is cleared, so writers check once, at the end. */
 static uint8_t *reserve(assay_buf *buf, size_t more)
 {
     if (buf->status != ASSAY_OK)
@@ -45,6 +45,7 @@ static uint8_t *reserve(assay_buf *buf, size_t more)
     }
     size_t need = buf->size + more + 1;
     if (need > buf->room) {
+        /* Doubling keeps the bytes that are copied, over all growths, below twice the final size. */
         size_t room = buf->room < 64 ? 64 : buf->room;
         while (room < need)
             room = room > SIZE_MAX / 2 ? need : room * 2;
@@ -82,6 +83,7 @@ void assay_put_u8(assay_buf *buf, uint8_t value)
     assay_put_bytes(buf, &value, 1);
 }
 
+/* For a count that is known only after what it counts was written: the caller put eight bytes at `at` before. */
 void assay_buf_set_u64(assay_buf *buf, size_t at, uint64_t value)
 {
     for (unsigned i = 0; i < 8 && buf->status == ASSAY_OK; i++)
@@ -150,6 +152,8 @@ void assay_put_format(assay_buf *buf, const char *format, ...)
     va_end(again);
 }
 
+/* Readers never check single values: a failed cursor gives zeros and empty texts, and assay_cursor_bad() tells at the
+ * end. */
 assay_cursor assay_cursor_over(const void *data, size_t size)
 {
     return (assay_cursor){.data = data, .size = size};
@@ -224,6 +228,7 @@ const char *assay_get_text(assay_cursor *in, size_t *length)
     return bytes ? (const char *)bytes : "";
 }
 
+/* Counts come from strangers. One that the bytes left cannot hold is refused here, before anybody allocates for it. */
 uint64_t assay_get_count(assay_cursor *in, size_t item_size)
 {
     uint64_t count = assay_get_u64(in);

@@ -19,6 +19,7 @@ static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 static crc32c_way *_Atomic way;
 static pthread_once_t way_once = PTHREAD_ONCE_INIT;
 
+/* Polynomials are numbers here: bit 31 is x^0, so times x is a shift to the right. */
 static uint32_t times_x(uint32_t a)
 {
     return a >> 1 ^ (a & 1 ? POLYNOMIAL : 0);
@@ -32,6 +33,7 @@ static uint32_t times(uint32_t a, uint32_t b)
     return product;
 }
 
+/* Squares and multiplies: 64 steps at most for any length, which is what joining checksums of long parts needs. */
 uint32_t assay_crc32c_power(uint64_t n)
 {
     uint32_t power = 0x80000000U, square = 0x40000000U; /* 1 and x */
@@ -75,6 +77,7 @@ uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n)
     return state;
 }
 
+/* Called once. ASSAY_SIMD (base/simd.h) lets tests choose a slower way on a machine that has a faster one. */
 static void choose_way(void)
 {
     assay_simd level = assay_simd_level();
@@ -109,6 +112,8 @@ static __attribute__((noinline)) bool alike_in_two_passes(const uint8_t *bytes, 
 
 bool assay_crc32c_alike(const uint8_t *bytes, size_t n, const uint8_t *like, const uint8_t *mask, uint32_t *crc)
 {
+    /* FEW: the instructions compare eight bytes at a time, the last ones overlapping. MANY: from there on three
+     * streams of the checksum alone are quicker than one that compares along. */
     enum { FEW = 8, MANY = 512 };
     crc32c_way *chosen = atomic_load_explicit(&way, memory_order_acquire);
     if (n < FEW || n >= MANY || !chosen || chosen == assay_crc32c_by_table)
@@ -116,6 +121,7 @@ bool assay_crc32c_alike(const uint8_t *bytes, size_t n, const uint8_t *like, con
     return assay_crc32c_alike_by_sse42(bytes, n, like, mask, crc);
 }
 
+/* A checksum is linear in the bytes: that of `first` is advanced over `n` bytes of zeros, and the second is added. */
 uint32_t assay_crc32c_join(uint32_t first, uint32_t second, uint64_t n)
 {
     return times(assay_crc32c_power(8 * n), first) ^ second;

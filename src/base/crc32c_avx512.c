@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #include <pthread.h>
 
+/* Four registers side by side: the next one is advanced while the product of the one before is still on its way. */
 enum { REGISTER = 64, STRETCH = 4 * REGISTER };
 
 /* Factors that advance 16 bytes by so many registers, or quarters of one. */
@@ -68,11 +69,13 @@ static uint32_t last_register(__m512i all)
 
 uint32_t assay_crc32c_by_avx512(uint32_t state, const uint8_t *at, size_t n)
 {
+    /* Below two stretches the joining at the end takes longer than the products save. */
     if (n < 2 * STRETCH)
         return assay_crc32c_by_sse42(state, at, n);
     pthread_once(&factors_once, fill_factors);
     __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + REGISTER);
     __m512i c = _mm512_loadu_si512(at + 2 * REGISTER), d = _mm512_loadu_si512(at + 3 * REGISTER);
+    /* The register so far is added to the first four bytes, as if it had been read before them. */
     a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
     const __m512i over_stretch = factors_of(by_registers[4]);
     for (at += STRETCH, n -= STRETCH; n >= STRETCH; at += STRETCH, n -= STRETCH) {

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <wmmintrin.h>
 
+/* Joining three stretches takes two products, so stretches are long where there are many bytes. Short ones serve what
+ * is left, and records of some hundred bytes. */
 enum { LONG_STRETCH = 2048, SHORT_STRETCH = 128 };
 
 typedef struct factors {
@@ -41,6 +43,7 @@ static uint64_t load64(const uint8_t *at)
     return value;
 }
 
+/* The product has 64 bits; the crc32 instruction of the caller reduces it. */
 static uint64_t product(uint64_t state, uint32_t factor)
 {
     __m128i a = _mm_cvtsi32_si128((int)(uint32_t)state), b = _mm_cvtsi32_si128((int)factor);
@@ -95,6 +98,7 @@ static uint64_t difference(const uint8_t *at, const uint8_t *like, const uint8_t
     return (load64(at) ^ load64(like)) & load64(mask);
 }
 
+/* Bytes are read twice where n is no multiple of eight: the last eight are compared at once, before the loop. */
 bool assay_crc32c_alike_by_sse42(const uint8_t *at, size_t n, const uint8_t *like, const uint8_t *mask, uint32_t *crc)
 {
     uint64_t sum = UINT32_MAX, differ = difference(at + n - 8, like + n - 8, mask + n - 8);

@@ -27,6 +27,7 @@ struct assay_dict {
 
 enum { FIRST_SLOTS = 64 };
 
+/* A full table of names makes look-ups slow, an empty one wastes memory: it grows when it is half full (grow_slots). */
 assay_dict *assay_dict_new(void)
 {
     assay_dict *d = assay_alloc_zeroed(1, sizeof *d);
@@ -57,7 +58,7 @@ static bool is_name(const assay_dict *d, uint32_t id, const char *name, size_t l
     return n->length == length && memcmp(d->bytes + n->at, name, length) == 0;
 }
 
-/* The slot of the name, or the free one where it belongs. */
+/* The slot of the name, or the free one where it belongs. Ends because at least half of the slots are free. */
 static uint32_t find_slot(const assay_dict *d, const char *name, size_t length, uint64_t hash)
 {
     uint32_t slot = (uint32_t)hash & d->mask;
@@ -70,6 +71,7 @@ static uint32_t find_slot(const assay_dict *d, const char *name, size_t length, 
     return slot;
 }
 
+/* Names are known to differ here: no comparison is needed, only the next free slot. */
 static void fill_slots(assay_dict *d)
 {
     memset(d->slots, 0, ((size_t)d->mask + 1) * sizeof *d->slots);
@@ -106,6 +108,7 @@ static bool reserve(assay_dict *d, size_t length)
         d->name_room = room;
     }
     if (length >= d->byte_room - d->size) {
+        /* Doubling; the 256 spares a dictionary of few short names its first growths. */
         size_t room = 2 * d->byte_room + length + 256;
         char *bytes = assay_realloc_array(d->bytes, room, 1);
         assay_heap_want_large(bytes, room);
@@ -142,6 +145,7 @@ int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes)
     return ASSAY_OK;
 }
 
+/* An O(1) hand-over: what read the names of a whole file gives them to a trial that has none yet. */
 bool assay_dict_take(assay_dict *d, assay_dict *from)
 {
     if (d->count > 0)
@@ -164,6 +168,7 @@ static void put_name(assay_dict *d, const char *name, size_t length, uint32_t ha
 
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length)
 {
+    /* The guess may be the next of two files that list the same names in one order: then no hash is computed. */
     if (d->guess < d->count && is_name(d, d->guess, name, length))
         return d->guess++;
     if (length > UINT32_MAX)
@@ -183,6 +188,7 @@ uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length)
     return d->guess - 1;
 }
 
+/* Called by readers of the names of large checkpoints, which know that nearly all differ. */
 uint32_t assay_dict_append(assay_dict *d, const char *name, size_t length)
 {
     if (length > UINT32_MAX || d->count >= ASSAY_NO_ID - 1 || !reserve(d, length))
@@ -194,6 +200,7 @@ uint32_t assay_dict_append(assay_dict *d, const char *name, size_t length)
 /* The table's slots lie anywhere in memory: those of the next names are asked for while one is looked at. */
 bool assay_dict_settle(assay_dict *d, uint32_t *again)
 {
+    /* So many look-ups ahead a slot's memory is asked for: about what a fetch from memory takes, in look-ups. */
     enum { AHEAD = 16 };
     *again = ASSAY_NO_ID;
     while (d->count >= d->mask / 2)
@@ -254,6 +261,7 @@ typedef struct sort_item {
     uint32_t id;
 } sort_item;
 
+/* FEW: below that, an insertion sort is quicker than clearing 256 counters. */
 enum { KEY_BYTES = 8, FEW = 24 };
 
 /* Reads the keys at `depth`, up to which all names are alike; none is shorter. */
@@ -283,6 +291,7 @@ static bool is_before(const assay_dict *d, const sort_item *x, const sort_item *
 
 static void sort_few(const assay_dict *d, sort_item *items, size_t count, size_t depth)
 {
+    /* Insertion moves as few as it can: names of a trial are often nearly in order already. */
     for (size_t i = 1; i < count; i++) {
         const sort_item item = items[i];
         size_t to = i;
@@ -360,6 +369,7 @@ static void sort_items(const assay_dict *d, sort_item *items, sort_item *room, s
 
 int assay_dict_sort(assay_dict *d, uint32_t *new_id)
 {
+    /* One allocation for both: the second half is the room that deal_out() deals into. */
     sort_item *items = assay_heap_alloc_large(2 * (size_t)d->count * sizeof *items);
     dict_name *names = NULL;
     for (uint32_t id = 0; items && id < d->count; id++)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+/* Counters are armed by main before threads start, and then only `calls` changes. */
 typedef struct fault_counter {
     atomic_ullong calls;
     unsigned long long first; /* the call that fails; 0: none */
@@ -22,6 +23,7 @@ static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read",  "wri
 static fault_counter counters[ASSAY_FAULT_KINDS];
 static bool armed;
 
+/* A test of restarts names at most a few points; 32 is plenty, and a longer list is refused as a whole. */
 enum { DEATHS = 32, POINT_LENGTH = 32 };
 static char death[DEATHS][POINT_LENGTH]; /* points; "" ends the list */
 
@@ -111,6 +113,7 @@ static bool take_fault(const char **text, int rank)
     return true;
 }
 
+/* Set once and never cleared but by assay_fault_arm(): a process that was refused memory once writes no more files. */
 static atomic_bool refused; /* memory, at any time */
 
 static void disarm(void)
@@ -130,6 +133,7 @@ void assay_fault_arm(int rank)
     const char *text = getenv("ASSAY_FAULT");
     disarm();
     while (text && *text) {
+        /* One bad item makes all void: a test that believes to inject a fault and does not would prove nothing. */
         if (!take_fault(&text, rank) || (*text != ',' && *text != '\0')) {
             fprintf(
                 stderr,
@@ -149,6 +153,7 @@ bool assay_fault_now(assay_fault_kind kind)
     fault_counter *c = &counters[kind];
     if (c->first == 0)
         return false;
+    /* Threads may race for a number; each gets one of its own, so exactly one of them is the N-th. */
     unsigned long long call = atomic_fetch_add(&c->calls, 1) + 1;
     return c->onwards ? call >= c->first : call == c->first;
 }
@@ -158,6 +163,7 @@ void assay_fault_die(const char *point)
     for (size_t i = 0; i < DEATHS && death[i][0]; i++) {
         if (strcmp(death[i], point) == 0) {
             fprintf(stderr, "assay: dies at %s\n", point);
+            /* SIGKILL, not exit(): no handler and no buffer may run, as when a node dies. */
             raise(SIGKILL);
         }
     }
@@ -192,6 +198,7 @@ void *assay_alloc(size_t size)
 void *assay_alloc_zeroed(size_t count, size_t size)
 {
     size_t bytes;
+    /* An overflow is refused without being noted: the size came from bytes, and memory did not run out. */
     if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
     return assay_alloc_note(assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : calloc(bytes ? bytes : 1, 1));

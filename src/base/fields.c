@@ -112,6 +112,7 @@ void assay_fields_pack(const assay_field *fields, const void *row, assay_buf *ou
 {
     for (const assay_field *f = fields; f->kind != ASSAY_FIELD_END; f++) {
         const char *at = (const char *)row + f->at;
+        /* The count is read for every kind, though only SOME and OWNED have one: count_size is 0 for others. */
         uint64_t count = f->count_size ? load((const char *)row + f->count_at, f->count_size) : 0;
         switch ((assay_field_kind)f->kind) {
         case ASSAY_FIELD_BOOL:
@@ -128,6 +129,7 @@ void assay_fields_pack(const assay_field *fields, const void *row, assay_buf *ou
             pack_numbers(at, f->length, f->size, out);
             break;
         case ASSAY_FIELD_SOME:
+            /* What the struct says is not trusted here either: a count beyond the array would read behind it. */
             count = count < f->length ? count : f->length;
             assay_put_u64(out, count);
             pack_numbers(at, (size_t)count, f->size, out);
@@ -175,7 +177,8 @@ size_t assay_fields_least(const assay_field *fields)
     return least;
 }
 
-/* Marks the bytes as damaged. */
+/* Marks the bytes as damaged. Every refusal ends here, so that a cursor that refused is also one that failed: callers
+ * need only ask one of both. */
 static int refuse(assay_cursor *in)
 {
     in->failed = true;
@@ -188,6 +191,7 @@ static int unpack_text(assay_cursor *in, char **text)
     if (in->failed || length == NO_TEXT)
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     const char *bytes = (const char *)assay_get_bytes(in, length);
+    /* A NUL inside would end the text early, and the rest of it would be lost without a word. */
     if (in->failed || (length > 0 && memchr(bytes, '\0', length)))
         return refuse(in);
     *text = assay_copy_bytes_as_text(length > 0 ? bytes : "", length);
@@ -209,6 +213,7 @@ static int unpack_chars(assay_cursor *in, char *at, size_t room)
 static bool unpack_count(assay_cursor *in, const assay_field *f, size_t least, uint64_t *count)
 {
     *count = assay_get_count(in, least);
+    /* A count that is cut off when it is stored would later free the wrong number of rows. */
     const bool fits = f->count_size >= 8 || *count >> 8 * f->count_size == 0;
     return !in->failed && fits && (f->kind != ASSAY_FIELD_SOME || *count <= f->length);
 }
@@ -225,6 +230,8 @@ static int unpack_owned(assay_cursor *in, const assay_field *f, void **list, uin
             unpack_numbers(in, *list, (size_t)*count, f->size);
         return *list ? ASSAY_OK : ASSAY_ENOMEM;
     }
+    /* The rows' count is read twice: here only to see that the member can hold it, then by the function that reads
+     * them. */
     assay_cursor ahead = *in;
     if (!unpack_count(&ahead, f, assay_fields_least(f->rows), count))
         return refuse(in);
@@ -266,6 +273,7 @@ static int unpack_field(const assay_field *f, assay_cursor *in, char *row)
     case ASSAY_FIELD_OWNED:
         status = unpack_owned(in, f, &list, &count);
         memcpy(at, &list, sizeof list);
+        /* Nothing is counted that was not allocated, so that releasing walks no list that is not there. */
         store(row + f->count_at, f->count_size, list ? count : 0);
         break;
     case ASSAY_FIELD_END:
@@ -287,6 +295,7 @@ static void make_empty(const assay_field *fields, char *row)
     }
 }
 
+/* What was read before a failure is freed here: callers of a failed unpack have nothing to clean up. */
 int assay_fields_unpack(const assay_field *fields, assay_cursor *in, void *row)
 {
     make_empty(fields, row);
@@ -322,6 +331,7 @@ int assay_fields_unpack_rows(const assay_field *fields, assay_cursor *in, size_t
     const size_t rows = (size_t)assay_get_count(in, assay_fields_least(fields));
     if (in->failed)
         return ASSAY_EFORMAT;
+    /* Zeroed: members that the table does not name are 0 in every row. */
     char *made = rows ? assay_alloc_zeroed(rows, size) : NULL;
     if (rows && !made)
         return ASSAY_ENOMEM;

@@ -16,6 +16,8 @@
 #include "base/fault.h"
 #include "base/leftovers.h"
 
+/* TEMPORARY_NAMES: names carry the process id, so more than one in use means as many writers in this process, or
+ * leftovers of an earlier process with its id. */
 enum { READ_PIECE = 64 * 1024, TEMPORARY_NAMES = 100 };
 
 /* errno as EIO when a test asks this call to fail. */
@@ -29,6 +31,7 @@ static bool fault(assay_fault_kind kind)
 
 static ssize_t read_piece(int fd, void *bytes, size_t size)
 {
+    /* Bytes of files come in here and in the readers of src/store; what comes of short reads is the caller's loop. */
     ssize_t got;
     if (fault(ASSAY_FAULT_READ))
         return -1;
@@ -50,6 +53,7 @@ static int read_all(int fd, const char *path, size_t ceiling, assay_buf *out, as
         if (got < 0) {
             status = assay_fail(err, ASSAY_EIO, "%s: cannot read: %s", path, strerror(errno));
         } else if ((size_t)got > ceiling - total) {
+            /* The size that fstat() told is not trusted: pipes have none, and files grow while they are read. */
             status = assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes allowed here", path, ceiling);
         } else {
             total += (size_t)got;
@@ -113,6 +117,7 @@ static int read_file(const char *path, const char *magic, size_t ceiling, assay_
     size_t before = out->size;
     int status = given ? ASSAY_OK : check_file(fd, path, magic, ceiling, err);
     ASSAY_THEN(status, read_all(fd, path, ceiling, out, err));
+    /* A failure leaves what was in the buffer before, as its caller gave it. */
     if (status != ASSAY_OK)
         out->size = before;
     close(fd);
@@ -133,6 +138,7 @@ int assay_file_read_own(const char *path, const char *magic, size_t ceiling, ass
  * file is locked only when it is there already. Where nothing can be locked, all stays as it is. */
 static void remove_left(const char *path)
 {
+    /* A minute: longer than the moment between creating the file and locking it, in which it looks like a leftover. */
     enum { A_WHILE = 60, SUFFIX = 5 }; /* seconds; of ".tmp-" */
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const size_t length = strlen(name);
@@ -241,12 +247,15 @@ int assay_file_write_made(const char *path, const assay_maker *from, assay_error
     const int leftover = assay_leftover_add(temporary);
     bool done = keep_mode(file.fd, path);
     const int made = done ? from->make(from->context, &(assay_taker){put_into, &file}) : ASSAY_OK;
+    /* Order matters: data reach the disk before the name does, else a crash leaves a complete name with an empty
+     * file. */
     done = done && made == ASSAY_OK && !fault(ASSAY_FAULT_WRITE) && fsync(file.fd) == 0;
     int cause = file.cause ? file.cause : errno;
     if (close(file.fd) != 0 && done) {
         cause = errno;
         done = false;
     }
+    /* Asked just before the rename: what was refused while the bytes were made may have left a gap in them. */
     const bool refused = assay_alloc_refused();
     if (done && !refused && (fault(ASSAY_FAULT_WRITE) || rename(temporary, path) != 0)) {
         cause = errno;
@@ -256,6 +265,7 @@ int assay_file_write_made(const char *path, const assay_maker *from, assay_error
         sync_directory_of(path);
     else
         unlink(temporary);
+    /* Until here a signal that ends the process removes the temporary file (base/leftovers.h). */
     assay_leftover_drop(leftover);
     free(temporary);
     if (refused || made == ASSAY_ENOMEM)
@@ -322,6 +332,7 @@ int assay_dir_make(const char *path, assay_error *err)
     if (!copy)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
     bool done = true;
+    /* From left to right, each parent in turn; `//` counts as one slash. */
     for (char *at = copy + 1; done && *at; at++) {
         if (*at != '/' || at[-1] == '/')
             continue;

@@ -41,6 +41,7 @@ static void expand(const uint8_t block[64], uint32_t w[64])
     }
 }
 
+/* Scalar way, for machines without the instructions and with ASSAY_SIMD=scalar; the digest is the same. */
 static void compress(uint32_t state[8], const uint8_t block[64])
 {
     uint32_t w[64], v[8];
@@ -74,6 +75,7 @@ typedef struct lane {
     __m128i abef, cdgh, w[4];
 } lane;
 
+/* The instructions keep the eight words of the state in this odd order; load() and store() shuffle them once a call. */
 __attribute__((target("sha,sse4.1"), always_inline)) static inline lane load(const uint32_t state[8])
 {
     const __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(const void *)state), 0xb1);
@@ -138,6 +140,8 @@ compress_lanes(assay_sha256 *const h[], const uint8_t *const bytes[], const int 
 __attribute__((target("sha,sse4.1"))) static void compress_fast(assay_sha256 *const h[], const uint8_t *const bytes[],
                                                                 size_t count, size_t blocks)
 {
+    /* Callers give one computation or ASSAY_SHA256_TOGETHER of them: `lanes` must be a constant for the loops to be
+     * unrolled. */
     if (count == 1)
         compress_lanes(h, bytes, 1, blocks);
     else
@@ -148,6 +152,7 @@ __attribute__((target("sha,sse4.1"))) static void compress_fast(assay_sha256 *co
 static void compress_all(assay_sha256 *const h[], const uint8_t *const bytes[], size_t count, size_t blocks)
 {
 #if defined(__x86_64__)
+    /* Threads may ask at once: all find the same answer, so which of them stores it is no matter. */
     static _Atomic int known; /* 0: not asked yet; 1: without instructions; 2: with */
     if (known == 0)
         known = has_instructions() ? 2 : 1;
@@ -174,6 +179,8 @@ void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size)
     const uint8_t *at = bytes;
     while (size > 0) {
         const size_t used = h->bytes % 64, left = 64 - used;
+        /* Whole blocks go straight from the caller's memory; only ends and beginnings of blocks are copied into
+         * h->block. */
         const size_t take = used == 0 && size >= 64 ? size / 64 * 64 : left < size ? left : size;
         if (take >= 64 && used == 0) {
             compress_all(&h, &at, 1, take / 64);
@@ -191,6 +198,7 @@ void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size)
 
 void assay_sha256_add_together(assay_sha256 *const h[], const uint8_t *const bytes[], size_t count, size_t size)
 {
+    /* Callers are on a block's border and give whole blocks (hash.h); that is why h->block is not looked at. */
     if (count > 0)
         compress_all(h, bytes, count, size / 64);
     for (size_t k = 0; k < count; k++)
@@ -205,6 +213,7 @@ void assay_sha256_bytes(assay_sha256 *h, uint8_t out[32])
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
     size_t used = h->bytes % 64;
+    /* The length takes the last 8 bytes of a block, so the padding ends at byte 56 of this one or of the next. */
     assay_sha256_add(h, padding, used < 56 ? 56 - used : 120 - used);
     assay_sha256_add(h, length, sizeof length);
     for (int i = 0; i < 32; i++)
@@ -229,6 +238,8 @@ static uint64_t fold(uint64_t h, uint64_t eight)
 uint64_t assay_hash_bytes(const void *bytes, size_t size)
 {
     const uint8_t *at = bytes;
+    /* The offset basis of FNV-1a with 64 bits; with the size in it, a text differs from the same with zeros behind
+     * it. */
     uint64_t h = 0xcbf29ce484222325u ^ size, rest = 0;
     for (; size >= 8; size -= 8, at += 8) {
         uint64_t eight;
@@ -237,6 +248,7 @@ uint64_t assay_hash_bytes(const void *bytes, size_t size)
     }
     for (size_t i = 0; i < size; i++)
         rest |= (uint64_t)at[i] << 8 * i;
+    /* Lower bits choose the slot of a table: the last fold brings all of the upper bits down to them. */
     h = fold(fold(h, rest), 0);
     return h ^ h >> 29;
 }

@@ -16,6 +16,7 @@
 #include "base/fault.h"
 
 enum {
+    /* LARGE_PAGE is the size of large pages of x86-64, and of most ARM kernels; a wrong guess costs time, no memory. */
     LARGE_PAGE = 2 << 20,
     SMALL = 256 << 10, /* less is left to malloc, whatever it is for */
     LARGE = 32 << 20   /* where glibc comes to by itself when large blocks are freed */
@@ -38,6 +39,7 @@ void assay_heap_reuse(void)
     assay_heap_trim();
 }
 
+/* Set by the main thread between phases; nothing else in this file is kept between calls. */
 static size_t kept; /* free bytes that are not returned */
 
 void assay_heap_keep(size_t bytes)
@@ -89,6 +91,7 @@ size_t assay_heap_cost_of_large(size_t size)
 /* A block of malloc would begin anywhere, or leave what its alignment costs behind it. */
 static void *map_aligned(size_t size)
 {
+    /* One large page more is mapped than needed, so that an aligned part lies in it; the rest is given back at once. */
     size_t all = size + LARGE_PAGE;
     uint8_t *bytes = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED)
@@ -126,6 +129,7 @@ void *assay_heap_alloc_large(size_t size)
 {
     const size_t large = in_large_pages(size);
     void *bytes = NULL;
+    /* Too small for a large page, or too large for any block: malloc decides. */
     if (large == 0)
         return assay_alloc(size);
     if (!assay_fault_now(ASSAY_FAULT_ALLOC) && posix_memalign(&bytes, LARGE_PAGE, large > size ? large : size) != 0)
@@ -136,6 +140,7 @@ void *assay_heap_alloc_large(size_t size)
 
 void *assay_heap_grow_large(void *old, size_t used, size_t size)
 {
+    /* Nothing to keep: a new block at a large page's begin is better than an old one that grows anywhere. */
     if (used == 0 && in_large_pages(size) > 0) {
         void *bytes = assay_heap_alloc_large(size);
         if (bytes)
@@ -165,7 +170,8 @@ static bool is_mapped(size_t size)
 #endif
 }
 
-/* One of the two sizes is that of a mapping. */
+/* One of the two sizes is that of a mapping. mremap moves pages, not bytes. The other way copies: the list comes out
+ * of malloc, or goes back into it. */
 static void *resize_mapping(void *list, size_t old_size, size_t size)
 {
 #ifdef MREMAP_MAYMOVE
@@ -220,6 +226,7 @@ size_t assay_heap_most_resident(void)
     char line[128];
     size_t most = 0;
     FILE *file = fopen("/proc/self/status", "r");
+    /* VmHWM starts anew with exec, unlike ru_maxrss; the latter is what other systems have. */
     while (file && most == 0 && fgets(line, sizeof line, file))
         most = strncmp(line, "VmHWM:", 6) == 0 ? strtoull(line + 6, NULL, 10) * 1024 : 0;
     if (file)

@@ -18,11 +18,14 @@
 
 typedef struct document {
     const char *name;
+    /* Messages count lines and columns in `text`, the scanner reads a copy of it without comments: places are the
+     * same in both, since a comment becomes as many blanks. */
     const char *text; /* as it was given, for places in messages */
     size_t size;
     assay_error *err;
 } document;
 
+/* cJSON's hooks are of the whole process: from the first document on its trees count in injected failures, too. */
 static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
 
 static void set_hooks(void)
@@ -45,6 +48,7 @@ static int no_memory(const document *d)
 static assay_json_place place_of(const document *d, size_t at)
 {
     assay_json_place place = {1, 1};
+    /* Counting from the begin costs a pass over the text, once for each error: no parser has to keep lines. */
     for (size_t i = 0; i < at && i < d->size; i++) {
         if (d->text[i] == '\n') {
             place.line++;
@@ -85,6 +89,7 @@ static int refuse_fault(const document *d, size_t at, const char *fault)
 /* The end of the string or comment at `at`; 0: it does not end. */
 static size_t end_of_string(const document *d, size_t at)
 {
+    /* An escaped quote does not end the string; whether the escape is a right one is the scanner's question. */
     for (at++; at < d->size && d->text[at] != '"'; at++)
         at += d->text[at] == '\\';
     return at < d->size ? at + 1 : d->size;
@@ -136,6 +141,8 @@ typedef struct level {
     char closing;
 } level;
 
+/* Invariant: stack[0..depth) are the objects and arrays that are open, each a child of the one before; root owns them
+ * all. */
 typedef struct builder {
     assay_pull pull;
     level stack[ASSAY_JSON_DEPTH];
@@ -161,6 +168,8 @@ static bool take_string(assay_pull *s, const char **text, size_t *length)
 static bool set_text(builder *b, char **out, const char *text, size_t length)
 {
     *out = assay_copy_bytes_as_text(text, length);
+    /* Memory that ran out is no fault of the text: `no_memory` decides between ASSAY_ENOMEM and ASSAY_EFORMAT at the
+     * end. */
     b->pull.no_memory = b->pull.no_memory || !*out;
     return *out != NULL;
 }
@@ -176,6 +185,7 @@ static bool add(builder *b, cJSON *item, const char *key, size_t key_length)
         cJSON_Delete(item);
         return false;
     }
+    /* cJSON's objects and arrays are the same lists: an item of an object is one that has a key. */
     if (b->depth == 0)
         b->root = item;
     else
@@ -248,6 +258,7 @@ static bool take_document(builder *b)
         bool more = false;
         if (!take_value(b, key, length, &more))
             return false;
+        /* Closes as many levels as end here: "]]}" ends three values at once. */
         while (!more && b->depth > 0) {
             more = assay_pull_more(s, b->stack[b->depth - 1].closing);
             b->depth -= !more;
@@ -271,6 +282,7 @@ static int read_plain(const document *d, const char *plain, cJSON **out)
 {
     pthread_once(&hooks_once, set_hooks);
     builder b = {.builds = out != NULL};
+    /* Untrusted bytes come in here: job files, reports and configurations of others. */
     assay_pull_start(&b.pull, plain, d->size);
     if (assay_pull_peek(&b.pull) == '\0' && b.pull.at == b.pull.end)
         return refuse(d, d->size, "the document is empty");
@@ -288,6 +300,7 @@ static int read_plain(const document *d, const char *plain, cJSON **out)
 
 uint64_t assay_json_tree_bytes(const void *text, size_t size)
 {
+    /* OF_ALLOCATOR: what malloc adds to a block, for the node, its key and its text. */
     enum { OF_ALLOCATOR = 16 };
     const char *at = text;
     uint64_t nodes = 1; /* in front of each but the first stands one of these */
@@ -353,6 +366,8 @@ static bool go_to_item(assay_pull *s, unsigned long number)
     return true;
 }
 
+/* Called only to word a message, after the document was parsed: speed is no matter, and what is not there is no
+ * error. */
 assay_json_place assay_json_find(const void *text, size_t size, const char *path, const char *member)
 {
     const document d = document_of("", text, size, NULL);
@@ -403,6 +418,7 @@ static int refuse_key(const char *place, const char *key, const char *const *kno
     size_t used = 0;
     assay_nearest nearest;
     assay_nearest_begin(&nearest, key, strlen(key));
+    /* 320: a list of keys has to fit into an assay_error beside the place and the hint. */
     for (const char *const *name = known; *name; name++)
         assay_nearest_offer(&nearest, *name);
     for (; *known; known++) {

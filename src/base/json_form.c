@@ -9,6 +9,8 @@
 #include "base/fault.h"
 #include "base/utf8.h"
 
+/* FORMS: files of events mix few kinds of lines. SLOTS and FIXED bound one form; a line beyond them is read by the
+ * scanner each time. */
 enum { FORMS = 8, SLOTS = 32, FIXED = 1024, DIGITS = 19 /* fit 64 bits */ };
 
 /* Where a form has a value, or one of the words true, false and null that matters. */
@@ -17,6 +19,8 @@ typedef struct slot {
     uint8_t kind, field;
 } slot;
 
+/* Invariant: fixed[0..size) is the text without its values; slot i has the bytes fixed[at, at + length) before it,
+ * and fixed[rest, size) follows the last value. */
 typedef struct assay_json_form {
     char fixed[FIXED]; /* all bytes that are no values */
     slot slot[SLOTS];
@@ -69,7 +73,8 @@ static inline uint32_t load4(const char *p)
     return x;
 }
 
-/* memcmp() for short runs of any length. */
+/* memcmp() for short runs of any length. Overlapping loads compare the last bytes twice instead of looping over
+ * them. */
 static inline bool is_same(const char *a, const char *b, size_t n)
 {
     if (n >= 8) {
@@ -115,6 +120,7 @@ static inline const char *cut_number(const char *p, assay_json_member *m)
         return NULL;
     m->places = 0;
     if (*p == '.') {
+        /* Digits behind the point are added to the same integer: `places` says where the point was. */
         const char *point = ++p;
         p = cut_digits(p, &digits);
         if (p == point)
@@ -141,6 +147,7 @@ static bool fits(assay_json_forms *f, const form *known, const char *p, const ch
 {
     assay_json_member *m = f->member;
     for (const slot *s = known->slot; s < known->slot + known->slots; s++) {
+        /* "<=": some byte of the value has to follow, which the loops below rely on to stop. */
         if ((size_t)(end - p) <= s->length || !is_same(p, known->fixed + s->at, s->length))
             return false;
         p += s->length;
@@ -184,6 +191,7 @@ static bool take_known(assay_json_forms *f, const char *text, const char *end)
         f->last = guess;
         return true;
     }
+    /* Guess first: lines of one program come in a cycle (begin, end, begin, ...), and `next` learns the cycle. */
     for (unsigned i = 0; i < f->forms; i++)
         if (i != guess && fits(f, &f->form[i], text, end)) {
             before->next = (uint16_t)(before->missed ? i : guess); /* one odd line changes nothing */
@@ -219,6 +227,7 @@ static void learn_value(learner *l, int kind, uint8_t field, const char *begin, 
     const uint16_t at = l->form->size;
     if (l->form->slots == SLOTS || !keep_fixed(l, begin)) {
         l->sound = false;
+        /* A value too many, or too much text: the line is still read, and its form is forgotten. */
         return;
     }
     l->form->slot[l->form->slots++] = (slot){at, (uint16_t)(l->form->size - at), (uint8_t)kind, field};
@@ -258,6 +267,7 @@ static bool scan_value(assay_json_forms *f, learner *l, uint8_t field)
         text = begin;
         length = (size_t)(s->at - begin);
         kind = c == '{' || c == '[' ? ASSAY_JSON_NESTED : ASSAY_JSON_NUMBER;
+        /* Objects and arrays differ inside: a form that had one would hardly ever fit again. */
         l->sound = l->sound && kind == ASSAY_JSON_NUMBER;
         learn_value(l, kind, field, begin, s->at);
     }
@@ -293,6 +303,7 @@ static bool scan_object(assay_json_forms *f, learner *l, uint8_t outer)
 /* Takes the text apart by the scanner, and keeps its form. */
 static bool take_new(assay_json_forms *f, const char *text, const char *end)
 {
+    /* The oldest form makes room for a new one, once all are taken. */
     const unsigned place = f->forms < FORMS ? f->forms : f->replaced;
     learner l = {.form = &f->form[place], .sound = true, .from = text};
     l.form->slots = l.form->rest = l.form->size = 0;

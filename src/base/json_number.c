@@ -19,6 +19,7 @@ typedef struct decimal { /* digits times 10^scale */
 static bool put_digit(decimal *d, char c)
 {
     unsigned digit = (unsigned)(c - '0');
+    /* Nineteen digits always fit, a twentieth sometimes. */
     if (d->digits <= (UINT64_MAX - 9) / 10) {
         d->digits = d->digits * 10 + digit;
         return true;
@@ -35,6 +36,8 @@ static bool to_int64(decimal d, bool negative, int64_t *value)
         *value = 0;
         return true;
     }
+    /* 1500e-2 is 15: zeros at the end cancel a negative scale, and only what is left of the scale makes it no
+     * integer. */
     for (; d.scale < 0 && d.digits % 10 == 0; d.scale++)
         d.digits /= 10;
     for (; d.scale > 0 && d.digits <= UINT64_MAX / 10; d.scale--)
@@ -42,6 +45,7 @@ static bool to_int64(decimal d, bool negative, int64_t *value)
     uint64_t most = (uint64_t)INT64_MAX + negative;
     if (d.scale != 0 || d.digits > most)
         return false;
+    /* INT64_MIN has no positive twin: it is reached without ever negating 2^63. */
     *value = negative ? -(int64_t)(d.digits - 1) - 1 : (int64_t)d.digits;
     return true;
 }
@@ -129,6 +133,7 @@ static double divided(uint64_t digits, unsigned places)
     const unsigned __int128 quotient = dividend / whole_tens[places]; /* has 67 to 125 bits */
     const uint64_t high = (uint64_t)(quotient >> 64), low = (uint64_t)quotient;
     const int over = 64 - __builtin_clzll(high);
+    /* `kept` has the quotient's first 64 bits: 53 of mantissa, then a bit that rounds, then ten that tell of a tie. */
     const uint64_t kept = high << (64 - over) | low >> over; /* 64 bits with the top one set: 53 stay */
     const bool more = low << (64 - over) != 0 || quotient * whole_tens[places] != dividend || (kept & 0x3ff) != 0;
     const uint64_t mantissa = kept >> 11;
@@ -156,6 +161,8 @@ bool assay_pull_number(assay_pull *s, double *value)
     const char *begin = s->at;
     if (!take_decimal(s, &d, &negative))
         return false;
+    /* Three ways to the nearest double, the quickest first: doubles that are exact, whose quotient or product is
+     * rounded once (Clinger, 1990), a division in 128 bits, and strtod(). */
     double size = 0;
     if (!d.lost && d.digits <= UINT64_C(1) << 53 && d.scale <= EXACT_TENS && d.scale >= -EXACT_TENS) {
         size = d.scale < 0 ? (double)d.digits / tens[-d.scale] : (double)d.digits * tens[d.scale];

@@ -25,6 +25,7 @@ void assay_pull_release(assay_pull *s)
 
 bool assay_pull_fault(assay_pull *s, const char *at, const char *what)
 {
+    /* Only the first fault counts: later ones follow from it. */
     if (!s->fault) {
         s->fault = what;
         s->fault_at = at;
@@ -56,7 +57,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Four hexadecimal digits at `p`, or -1. */
+/* Reads four hexadecimal digits at `p`, a code unit of UTF-16; -1 where they are none. */
 static int32_t read_unit(const char *p, const char *end)
 {
     int32_t unit = 0;
@@ -200,6 +201,7 @@ bool assay_pull_end(assay_pull *s)
 bool assay_pull_literal(assay_pull *s, int *value)
 {
     enum { STRICT = 3 };
+    /* Python writes the last three, though JSON has no such words; loose scanners read them as null. */
     static const char *const words[] = {"null", "false", "true", "NaN", "Infinity", "-Infinity"};
     assay_pull_peek(s);
     for (size_t i = 0; i < (s->loose ? sizeof words / sizeof *words : STRICT); i++) {
@@ -231,6 +233,7 @@ static bool skip_scalar(assay_pull *s)
 
 bool assay_pull_skip(assay_pull *s)
 {
+    /* A bracket for each level that is open: a stack of fixed size, so hostile nesting ends in a fault. */
     char closing[ASSAY_PULL_DEPTH];
     size_t depth = 0;
     for (;;) {

@@ -30,6 +30,7 @@ static const char *escape(uint32_t code, char room[8])
     case '\t':
         return "\\t";
     default:
+        /* Control characters and those that turn the direction of text would act on the reader's terminal. */
         if (!assay_utf8_acts(code))
             return NULL;
         snprintf(room, 8, "\\u%04" PRIx32, code);
@@ -45,6 +46,7 @@ void assay_json_put_text_n(assay_buf *out, const char *text, size_t length)
         char room[8];
         uint32_t code;
         const size_t step = assay_utf8_next(text + at, length - at, &code);
+        /* U+FFFD takes the place of bytes that are no UTF-8: reports stay valid whatever names a trial has. */
         const char *instead = code == ASSAY_UTF8_BAD ? "\xef\xbf\xbd" : escape(code, room);
         if (instead) {
             assay_put_bytes(out, text + plain, at - plain);
@@ -70,6 +72,7 @@ void assay_json_put_number(assay_buf *out, double value)
         return;
     }
     char digits[40];
+    /* 17 digits suffice for every double; fewer are tried first, so that 0.1 stays "0.1". */
     for (int precision = 15; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)
@@ -78,6 +81,7 @@ void assay_json_put_number(assay_buf *out, double value)
     assay_put_bytes(out, digits, strlen(digits));
 }
 
+/* Fixed spelling, so that the reader finds the sum by its distance from the end, without parsing the file. */
 static const char SUM[] = ", \"crc32c\": \"", SUM_END[] = "\"}";
 enum { DIGITS = 8, SUM_SIZE = sizeof SUM - 1 + DIGITS + sizeof SUM_END - 1 };
 
@@ -86,6 +90,7 @@ void assay_json_put_sum(assay_buf *out)
     const bool line = out->size > 0 && out->data[out->size - 1] == '\n';
     if (assay_buf_status(out) != ASSAY_OK || out->size < 1 + (size_t)line)
         return;
+    /* The closing bracket goes, and comes back behind the sum. */
     out->size -= 1 + (size_t)line;
     assay_put_format(out, "%s%08" PRIx32 "%s%s", SUM, assay_crc32c(0, out->data, out->size), SUM_END, line ? "\n" : "");
 }

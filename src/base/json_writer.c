@@ -17,12 +17,15 @@ assay_jw assay_jw_members_of(assay_buf *out, bool filled)
     return (assay_jw){.out = out, .objects = 1, .filled = filled, .line = -1};
 }
 
+/* A wrong nesting is a fault of the program; it ends in the buffer's status like all others, and no report is
+ * written. */
 static void fail(assay_jw *w)
 {
     if (w->out->status == ASSAY_OK)
         w->out->status = ASSAY_EINTERNAL;
 }
 
+/* Bit d of `objects` and of `filled` belongs to depth d; ASSAY_JW_DEPTH bounds d below 64. */
 static uint64_t level(const assay_jw *w)
 {
     return UINT64_C(1) << w->depth;
@@ -45,6 +48,7 @@ static void begin_line(assay_jw *w)
 assay_buf *assay_jw_value(assay_jw *w, const char *key)
 {
     const bool in_object = w->objects & level(w), first = !(w->filled & level(w));
+    /* A document has one value outside all brackets. */
     const bool second_root = w->depth == 0 && !in_object && !first;
     if (in_object != (key != NULL) || second_root)
         fail(w);
@@ -94,6 +98,7 @@ void assay_jw_end(assay_jw *w)
 
 void assay_jw_line(assay_jw *w, unsigned blanks)
 {
+    /* Of a report that is written while it is made, about so much lies in memory. */
     enum { MUCH = 1 << 20 };
     w->line = (int)blanks;
     if (!w->drain || w->out->size < MUCH || w->out->status != ASSAY_OK)

@@ -8,6 +8,7 @@
 void assay_keys_odd(assay_keys *keys, const char *key, size_t length)
 {
     uint32_t near = 0;
+    /* Callers have at most 32 known keys: `near`, `seen` and `twice` have a bit for each. */
     for (unsigned i = 0; keys->known[i]; i++) {
         assay_nearest nearest;
         assay_nearest_begin(&nearest, key, length);
@@ -38,7 +39,8 @@ static bool has_one_bit(unsigned x)
     return x != 0 && (x & (x - 1)) == 0;
 }
 
-/* How many bits differ: 0, 1, or 2 for more. `length` is above 0. */
+/* How many bits differ: 0, 1, or 2 for more. `length` is above 0. Damage of a file flips single bits; what people
+ * mistype is whole letters, which assay_keys_odd() measures. */
 static unsigned bits_apart(const char *key, size_t length, const char *known)
 {
     const unsigned first = (unsigned char)(key[0] ^ known[0]);
@@ -73,6 +75,7 @@ static int remember(const assay_keys *keys, const char *key, size_t length, uint
 {
     if (length == 0 || length > sizeof keys->memory->slot->key)
         return look_up(keys->known, key, length, near);
+    /* Length and three characters tell keys of one object apart; the multiplier is 2^32 over the golden ratio. */
     const uint32_t ends = (uint32_t)length | (uint32_t)(uint8_t)key[0] << 8 | (uint32_t)(uint8_t)key[length / 2] << 16 |
                           (uint32_t)(uint8_t)key[length - 1] << 24;
     assay_key_slot *slot = &keys->memory->slot[ends * UINT32_C(2654435761) >> (32 - ASSAY_KEY_SLOT_BITS)];

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 
+/* As many files and directories as are written at once; one more is not removed after a signal, and stays behind. */
 enum { MOST = 16 };
 
 /* A handler may come between any two lines, and several threads write files. */
@@ -32,8 +33,10 @@ void assay_leftover_drop(int number)
 
 void assay_leftovers_remove(void)
 {
+    /* Nothing here may allocate or free: a signal may have come in the middle of malloc. */
     for (int i = 0; i < MOST; i++) {
         const char *path = atomic_load(&noted[i]);
+        /* rmdir removes empty directories only: results that were complete stay. */
         if (path && unlink(path) != 0)
             rmdir(path);
     }

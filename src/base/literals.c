@@ -8,6 +8,8 @@
 #include "base/fault.h"
 #include "base/search.h"
 
+/* LOOK: bytes of a window. STRIDE_MOST: at best every eighth place of a text is looked at. BITS: the set takes 256
+ * KiB. OPEN_MOST: each short text adds 256 or 512 open windows, and with each one more places look like a text. */
 enum { LOOK = 4, STRIDE_MOST = 8, BITS = 18, BUCKET_BITS = 12, OPEN_MOST = 3072 };
 
 typedef struct window { /* four bytes of a text, or three of it and one beside it */
@@ -16,9 +18,8 @@ typedef struct window { /* four bytes of a text, or three of it and one beside i
 } window;
 
 struct assay_literals {
-    uint8_t set
-        [1
-         << BITS]; /* by hash: is it that of a window? A byte each, since to take bits apart costs more than a cache */
+    /* By hash: is it that of a window? A byte each, since to take bits apart costs more than a cache. */
+    uint8_t set[1 << BITS];
     size_t stride, count, windows;
     uint32_t factor; /* of the hash */
     char **text;
@@ -38,6 +39,7 @@ static const uint32_t FACTOR = 2654435761u;
 
 static uint32_t hash(uint32_t factor, uint32_t word)
 {
+    /* Fibonacci hashing: the upper bits of the product are the mixed ones. */
     return (uint32_t)(word * factor) >> (32 - BITS);
 }
 
@@ -78,6 +80,7 @@ static void mark_common(uint8_t *set)
 /* Where `size` bytes of a text begin whose windows are seldom met. */
 static size_t rarest(const uint8_t *common, const char *text, size_t length, size_t size)
 {
+    /* More than a window of four rare bytes is worth (4 * 6): a common window is taken only where there is no other. */
     enum { COST = 24 };
     size_t best = 0;
     int most = INT_MIN;
@@ -137,7 +140,8 @@ static size_t lacks(size_t length, size_t stride)
     return length < stride + LOOK - 1 ? stride + LOOK - 1 - length : 0;
 }
 
-/* How many open windows a stride takes; SIZE_MAX: a text is too short for it. */
+/* How many open windows a stride takes; SIZE_MAX: a text is too short for it. Each text needs `stride` windows in a row,
+ * so that one of them lies at a place that is looked at; an open window at an end makes up for one that is missing. */
 static size_t open_windows(const assay_literals *l, size_t stride)
 {
     size_t sum = 0;
@@ -152,6 +156,7 @@ static size_t open_windows(const assay_literals *l, size_t stride)
 /* Takes the hash by which fewest of the windows in COMMON look like windows of texts. */
 static void choose_hash(assay_literals *l)
 {
+    /* Odd multipliers of well-known hash functions; any of them is right, and the one that fits the texts is taken. */
     static const uint32_t factors[] = {2246822519u, 3266489917u, 668265263u,  374761393u, 1597334677u,
                                        2869860233u, 747796405u,  2891336453u, 3432918353u};
     unsigned least = UINT_MAX;
@@ -184,6 +189,7 @@ static bool fill(assay_literals *l, const char *const *text)
     if (l->count > 0 && shortest < ASSAY_LITERAL_LEAST)
         return false;
     l->stride = l->count == 0 ? 1 : STRIDE_MOST;
+    /* Shorter strides need fewer open windows, and look at more places. */
     while (l->stride > 1 && open_windows(l, l->stride) > OPEN_MOST) /* few short texts need not slow down the rest */
         l->stride--;
     l->window = assay_alloc_zeroed(l->count * l->stride + OPEN_MOST + 1, sizeof *l->window);
@@ -205,6 +211,7 @@ static bool fill(assay_literals *l, const char *const *text)
     }
     free(common);
     choose_hash(l);
+    /* Of windows with one key, those of texts that were given first come first. */
     qsort(l->window, l->windows, sizeof *l->window, order_windows);
     for (uint32_t w = 0, b = 0; b <= 1 << BUCKET_BITS; b++) {
         while (w < l->windows && bucket_of(l->window[w].key) < b)
@@ -256,6 +263,7 @@ static bool find_there(const assay_literals *l, const char *bytes, size_t size, 
 static size_t next_place(const assay_literals *l, const char *bytes, size_t at, size_t end)
 {
     const size_t stride = l->stride;
+    /* Eight places at once: their loads do not wait for each other. */
     for (; at + 7 * stride < end; at += 8 * stride) {
         const char *here = bytes + at, *there = here + 4 * stride;
         const unsigned first = is_set(l, here) | is_set(l, here + stride) << 1 | is_set(l, here + 2 * stride) << 2 |
@@ -280,6 +288,8 @@ bool assay_literals_next(const assay_literals *l, const char *bytes, size_t size
             if (s->place >= end)
                 break;
             s->window = l->bucket[bucket_of(load(bytes + s->place))];
+            /* `entered` and `window` say how far the candidates of `place` were tried: a search goes on where it
+             * stopped. */
             s->entered = true;
         }
         if (find_there(l, bytes, size, load(bytes + s->place), s))

@@ -9,6 +9,7 @@
 #include "base/redact.h"
 #include "base/utf8.h"
 
+/* Set by main before threads start; read by all. */
 static struct {
     int rank;
     bool all_ranks, quiet;
@@ -44,6 +45,7 @@ __attribute__((format(printf, 2, 0))) static void say(const char *kind, const ch
         return;
     if (strlen(line) == sizeof line - 1)
         memcpy(line + sizeof line - 4, "...", 4);
+    /* Secrets in messages, such as credentials in a URL, are masked before anything is shown. */
     assay_redact_text(line);
     char shown[sizeof line + ASSAY_UTF8_SHOWN + sizeof "...\n"];
     const size_t length = strlen(line);

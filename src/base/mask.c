@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
+/* WORD_ROOM: longer words are cut, no word of the lists is near it. NAME_MOST: a longer option is no name but a
+ * value. TOKEN_LEAST: shorter texts with such a head are names, such as "sk-learn". */
 enum { WORD_ROOM = 32, NAME_MOST = 200, TOKEN_LEAST = 16 };
 
 static bool is_in(const char *word, const char *const *list)
@@ -23,6 +25,7 @@ static bool ends_in(const char *word, const char *end)
     return length >= tail && strcmp(word + length - tail, end) == 0;
 }
 
+/* Endings and parts count as well as words: "hf_token", "dbpassword2" and "clientsecret" are written in one. */
 static bool is_secret_word(const char *word)
 {
     static const char *const words[] = {"auth",        "authorization", "bearer",     "cookie", "cookies", "credential",
@@ -32,6 +35,7 @@ static bool is_secret_word(const char *word)
            strstr(word, "secret") || strstr(word, "credential");
 }
 
+/* "key" alone is too common to mask (primary_key, key_size): the word before it has to say whose key it is. */
 static bool makes_key_secret(const char *word)
 {
     static const char *const words[] = {"access",  "account",    "api",     "auth",    "aws",     "client",
@@ -46,6 +50,7 @@ static bool take_word(const char *name, size_t length, size_t *at, char word[WOR
     size_t n = 0;
     while (*at < length && !isalnum((unsigned char)name[*at]))
         ++*at;
+    /* Capitals begin a word only behind a small letter: "AWSKey" is "awskey", "wandbApiKey" three words. */
     for (size_t first = *at; *at < length && isalnum((unsigned char)name[*at]); ++*at) {
         bool begins = *at > first && isupper((unsigned char)name[*at]) && islower((unsigned char)name[*at - 1]);
         if (begins)
@@ -126,6 +131,8 @@ static size_t user_length(const char *text)
 
 void assay_put_masked(assay_buf *out, const char *text)
 {
+    /* From left to right: user and password of a URL, then texts that look like tokens, then values behind secret
+     * names. */
     size_t at = 0;
     while (text[at]) {
         size_t name = 0;

@@ -19,9 +19,10 @@ static uint8_t least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* Of texts of at most ASSAY_NEAREST_MOST bytes. */
+/* Of texts of at most ASSAY_NEAREST_MOST bytes. Three rows suffice: a swap of neighbours looks two rows back. */
 static size_t distance_of(const char *a, size_t a_size, const char *b, size_t b_size)
 {
+    /* uint8_t holds every distance: texts have at most ASSAY_NEAREST_MOST bytes. */
     uint8_t rows[3][ASSAY_NEAREST_MOST + 1];
     uint8_t *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t k = 0; k <= b_size; k++)
@@ -44,6 +45,7 @@ static size_t distance_of(const char *a, size_t a_size, const char *b, size_t b_
 
 static bool is_short_for(const assay_nearest *nearest, const char *name)
 {
+    /* Two letters at least have to be given: one letter begins too many names. */
     enum { LEAST = 2 };
     size_t i = 0;
     while (i < nearest->length && folded(nearest->word[i]) == folded(name[i]))
@@ -58,10 +60,12 @@ void assay_nearest_begin(assay_nearest *nearest, const char *word, size_t length
 
 void assay_nearest_offer(assay_nearest *nearest, const char *name)
 {
+    /* A third of the letters may be wrong; beyond that a hint would guess. */
     size_t length = strlen(name), most = (nearest->length + 2) / 3;
     if (nearest->length > ASSAY_NEAREST_MOST || length > ASSAY_NEAREST_MOST || length == 0)
         return;
     const bool is_short = is_short_for(nearest, name);
+    /* An abbreviation is as near as one wrong letter: people leave the end out. */
     const size_t distance = distance_of(nearest->word, nearest->length, name, length), rank = is_short ? 1 : distance;
     if (rank > most || rank >= length || (nearest->best && rank >= nearest->rank))
         return;

@@ -9,6 +9,7 @@ char *assay_path_join(const char *directory, const char *name)
 {
     size_t head = strlen(directory), tail = strlen(name), room;
     bool slash = head > 0 && directory[head - 1] != '/';
+    /* The sum of two lengths may overflow only by adding: both texts are in memory. */
     if (__builtin_add_overflow(head + slash, tail + 1, &room))
         return NULL;
     char *joined = assay_alloc(room);
@@ -38,6 +39,8 @@ bool assay_path_ends_n(const char *path, size_t length, const char *suffix)
     return length >= tail && memcmp(path + length - tail, suffix, tail) == 0;
 }
 
+/* Every path of foreign data is asked this before it is opened: no empty part, no ".", no "..", no begin at the
+ * root. */
 bool assay_path_is_inside(const char *path, size_t length)
 {
     if (length == 0 || length > ASSAY_PATH_MOST || memchr(path, '\0', length))
@@ -60,6 +63,7 @@ bool assay_path_is_name(const char *name, size_t length)
 /* The bytes of such an ending; 0: there is none. */
 static size_t aside_ending(const char *name, size_t length)
 {
+    /* What editors and people append to a copy that they put aside. */
     static const char *const endings[] = {".bak", ".backup", ".old", ".orig", ".save", "~", " ", "\t"};
     size_t digits = 0;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -74,6 +78,7 @@ size_t assay_path_before_aside(const char *name)
 {
     const size_t whole = strlen(name);
     size_t length = whole, ending;
+    /* Endings come in rows, such as ".bak.1". */
     while ((ending = aside_ending(name, length)) > 0)
         length -= ending;
     return length < whole ? length : 0;
@@ -83,6 +88,7 @@ void assay_path_put_series(const char *path, assay_buf *out)
 {
     for (const char *end; *path; path = end + (*end == '/')) {
         end = path + strcspn(path, "/");
+        /* Names of hexadecimal digits with a digit in them are ids of runs and commits: they count as a number. */
         const bool number = path + strspn(path, "0123456789abcdef-") == end && path + strcspn(path, "0123456789") < end;
         assay_put_u8(out, '/'); /* of a number nothing else is left */
         for (const char *p = path; p < end && !number; p++)

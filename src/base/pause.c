@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 
+/* AWAKE: a message of another rank on the same host comes within that time, and a sleep would be longer. LONGEST:
+ * nobody waits longer than that for news that are there. SHARE: a sleep adds an eighth to the wait at most. */
 static const double AWAKE = 50e-6, LONGEST = 200e-6; /* seconds */
 static const double SHARE = 1.0 / 8;
 

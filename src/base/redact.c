@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 
+/* One list for the process; threads add secrets while others write messages. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char **known; /* by length, the longest first */
 static size_t count;
@@ -19,6 +20,7 @@ static int add(const char *text, size_t length)
         return ASSAY_OK;
     pthread_mutex_lock(&lock);
     size_t at = 0;
+    /* Longest first is kept by insertion: secrets are few. */
     while (at < count && strlen(known[at]) > length)
         at++;
     bool there = false;
@@ -61,6 +63,7 @@ static int add_query(const char *text, size_t length)
     return status;
 }
 
+/* `open`: the address itself is no secret, only what authenticates in it (base/redact.h). */
 int assay_redact_add_url(const char *url, bool open)
 {
     const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
@@ -90,6 +93,7 @@ static size_t secret_at(const char *text, size_t left, const char *secret)
 {
     static const char cut[] = "...";
     size_t same = 0;
+    /* Letters of either case: hosts in messages of libraries come in small letters. */
     while (same < left && secret[same] && tolower((unsigned char)text[same]) == tolower((unsigned char)secret[same]))
         same++;
     const bool ends = left - same >= sizeof cut - 1 && memcmp(text + same, cut, sizeof cut - 1) == 0;
@@ -98,6 +102,7 @@ static size_t secret_at(const char *text, size_t left, const char *secret)
 
 bool assay_redact_is_variable(const char *entry)
 {
+    /* Secrets of S3 that the environment has; programs that assay starts do not get them. */
     static const char *const names[] = {
         "AWS_SECRET_ACCESS_KEY=", "AWS_SESSION_TOKEN=", "AWS_CONTAINER_AUTHORIZATION_TOKEN=", NULL};
     for (const char *const *n = names; *n; n++)
@@ -116,6 +121,7 @@ static size_t take_out(char *text, size_t length, const char *secret)
             at++;
             continue;
         }
+        /* Room is enough: no secret is shorter than what takes its place (ASSAY_SECRET_LEAST). */
         memcpy(text + at, ASSAY_REDACTED, put);
         memmove(text + at + put, text + at + size, length - at - size);
         length -= size - put;
@@ -127,6 +133,7 @@ static size_t take_out(char *text, size_t length, const char *secret)
 /* Masks all secrets that are known; another thread may add one meanwhile. Returns the length that is left. */
 static size_t take_all(char *text, size_t length)
 {
+    /* Under the lock for the whole pass: a secret that is added meanwhile is masked from the next text on. */
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < count; i++)
         length = take_out(text, length, known[i]);

@@ -9,7 +9,8 @@
 #include "base/fault.h"
 #include "base/hash.h"
 
-/* What one search may spend before it gives up: a pattern with nested repetition must not stop a job. */
+/* What one search may spend before it gives up: a pattern with nested repetition must not stop a job. Both limits end
+ * in ASSAY_EBUDGET, never in a wrong answer. */
 enum { MATCH_LIMIT = 1000000, HEAP_LIMIT_KIB = 16 * 1024 };
 
 struct assay_regex {
@@ -17,15 +18,16 @@ struct assay_regex {
     pcre2_match_context *limits;
     pcre2_code *code;
     bool direct; /* compiled to machine code, and of bytes: it needs no check of the text before it */
-    unsigned
-        searches; /* left of one of bytes until it is compiled to machine code, which takes as long as many; 0: it was */
+    /* Left of a pattern of bytes until it is compiled to machine code, which takes as long as many searches; 0: it was. */
+    unsigned searches;
     /* of a shared one: */
     char *pattern; /* owned; NULL: it is not shared */
     size_t users;
     assay_regex *next;
 };
 
-/* Those that are shared, by a hash of their patterns. */
+/* Those that are shared, by a hash of their patterns. Chains by hash, not locked: patterns are shared and freed by
+ * one thread, when rules are set up and taken down. */
 static assay_regex *shared[4096];
 
 static void *take(size_t size, void *unused)
@@ -42,6 +44,7 @@ static void give(void *memory, void *unused)
  */
 enum { AS_TEXT = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF };
 
+/* Searches of a pattern of bytes before it is compiled to machine code: of a large set most are asked less often. */
 enum { INTERPRETED = 8 };
 
 /* Of one of bytes, which one thread at a time searches with: of hundreds most are hardly ever asked. */
@@ -126,6 +129,7 @@ int assay_regex_share(const char *pattern, assay_regex **out, assay_error *err)
         }
     int status = assay_regex_new(pattern, out, err);
     char *own = status == ASSAY_OK ? assay_copy_text(pattern) : NULL;
+    /* A pattern that is in the table has a copy of its own text: its caller's may be freed. */
     if (status == ASSAY_OK && !own) {
         assay_regex_free(*out);
         *out = NULL;
@@ -159,6 +163,7 @@ void assay_regex_free(assay_regex *regex)
 
 size_t assay_regex_bytes(const assay_regex *regex)
 {
+    /* Estimates: PCRE2 tells the size of its own code only. */
     enum { CONTEXTS = 1024, COMPILED = 8 /* a byte of PCRE2's code, as machine code */ };
     size_t size = 0;
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
@@ -171,6 +176,7 @@ static int match_first(const assay_regex *regex, const char *text, size_t length
     PCRE2_SPTR subject = (PCRE2_SPTR)(text ? text : "");
     int found = regex->direct ? pcre2_jit_match(regex->code, subject, length, 0, 0, match, regex->limits)
                               : pcre2_match(regex->code, subject, length, 0, 0, match, regex->limits);
+    /* Machine code has a small stack of its own; deep recursion fails there first. */
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter's stack is on the heap */
         found = pcre2_match(regex->code, subject, length, 0, PCRE2_NO_JIT, match, regex->limits);
     if (found >= 0)
@@ -274,6 +280,7 @@ int assay_regex_replace(const assay_regex *regex, const char *text, size_t lengt
     count_search(regex);
     while (at <= length &&
            (found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, at, 0, match, regex->limits)) >= 0) {
+        /* Python's re.sub is the model: an empty match right behind another one is not replaced. */
         const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
         if (vector[1] < vector[0])
             break; /* \K in a look-ahead: nothing that could be replaced */

@@ -23,6 +23,7 @@ static void merge(const uint8_t *from, uint8_t *to, size_t first, size_t middle,
 {
     size_t a = first, b = middle;
     for (size_t i = first; i < end; i++) {
+        /* "<=": items that compare as equal keep their order. */
         const size_t taken = b == end || (a < middle && order(from + a * size, from + b * size) <= 0) ? a++ : b++;
         memcpy(to + i * size, from + taken * size, size);
     }
@@ -43,8 +44,10 @@ static size_t merge_pairs(const uint8_t *from, uint8_t *to, size_t count, size_t
 
 void assay_sort_runs(void *list, size_t count, size_t size, int (*order)(const void *, const void *))
 {
+    /* Sorted already: one pass, no memory. */
     if (count < 2 || end_of_run(list, 0, count, size, order) == count)
         return;
+    /* Without memory the C library sorts, which may change the places of items that compare as equal. */
     uint8_t *room = count <= SIZE_MAX / size ? assay_alloc(count * size) : NULL;
     if (!room) {
         qsort(list, count, size, order);

@@ -46,9 +46,11 @@ static bool parse_integer(const char *text, const char **end, int64_t *out)
 
 static bool set_count(const assay_setting *s, int64_t value, void *member)
 {
+    /* Members are size_t or uint32_t: nothing else counts. */
     const size_t size = s->size ? s->size : sizeof(size_t);
     const uint64_t wide = (uint64_t)value;
     const uint32_t narrow = (uint32_t)value;
+    /* Without a range a count is at least 1; 0 is given by its own range. */
     if (has_range(s) ? (double)value < s->least || (double)value > s->most : value < 1)
         return false;
     if (size == sizeof narrow)
@@ -68,6 +70,7 @@ static bool set_real(const assay_setting *s, double value, void *member)
 
 static bool take_size(const assay_setting *s, const char *text, size_t *out)
 {
+    /* Letters of either case, "Ki", "KiB" and "KB" alike: all are powers of 1024. */
     static const char units[] = "KMGT";
     const char *end;
     int64_t value;
@@ -77,6 +80,7 @@ static bool take_size(const assay_setting *s, const char *text, size_t *out)
     uint64_t bytes = (uint64_t)value;
     if (unit) {
         const unsigned shift = 10 * (unsigned)(unit - units + 1);
+        /* An overflow is refused, not cut: --memory 99999999999T is an error. */
         if (bytes > SIZE_MAX >> shift)
             return false;
         bytes <<= shift;
@@ -100,6 +104,7 @@ static bool take_range(const char *text, assay_setting_range *out)
         return false;
     if (*at && (!parse_integer(at, &at, &range.to) || *at))
         return false;
+    /* `to` is excluded, so equal ones would name nothing. */
     if (range.from >= range.to)
         return false;
     *out = range;
@@ -132,6 +137,7 @@ static int take_copy(const char *text, char **out)
 
 static bool take_switch(const char *text, bool *out)
 {
+    /* Python writes True and False, and its users do. */
     const bool yes = strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
     if (!yes && strcmp(text, "false") != 0 && strcmp(text, "False") != 0)
         return false;
@@ -210,6 +216,7 @@ static const char *list_words(const char *words, char room[ASSAY_SETTING_WANTED]
 
 static const char *wanted_number(const assay_setting *s, const char *what, char room[ASSAY_SETTING_WANTED])
 {
+    /* The bound of the table stands for "no bound": it is not shown. */
     if (s->most >= 0x1p62) /* more than any machine counts to */
         snprintf(room, ASSAY_SETTING_WANTED, s->least <= -1e300 ? "%s" : "%s from %.15g", what, s->least);
     else
@@ -309,6 +316,7 @@ static int take_item(const assay_setting *s, const cJSON *item, void *member)
     default:
         return cJSON_IsString(item) ? assay_setting_take(s, item->valuestring, member) : ASSAY_EPARAM;
     }
+    /* Kinds from ASSAY_SETTING_TEXTS on are handed over as JSON, which the document goes on owning. */
     if (fits && s->kind >= ASSAY_SETTING_TEXTS)
         *(const cJSON **)member = item;
     return fits ? ASSAY_OK : ASSAY_EPARAM;
@@ -327,6 +335,7 @@ static int refuse(const assay_setting *s, const char *place, const cJSON *item, 
 /* The value of a key that is missing. */
 static int set_initial(const assay_setting *s, void *member)
 {
+    /* Defaults are texts in the table, so that --help, the schema and the reader have one source. */
     if (s->initial)
         return assay_setting_take(s, s->initial, member);
     switch (s->kind) {
@@ -354,6 +363,7 @@ static int set_initial(const assay_setting *s, void *member)
 
 static int check_keys(const assay_setting *table, const char *place, const cJSON *object, assay_error *err)
 {
+    /* More keys than any table has. */
     const char *known[64];
     size_t count = 0;
     for (; table[count].name && count + 1 < sizeof known / sizeof *known; count++)
@@ -366,6 +376,7 @@ int assay_settings_read(const assay_setting *table, const char *place, const cJS
                         assay_error *err)
 {
     int status = object ? check_keys(table, place, object, err) : ASSAY_OK;
+    /* In the order of the table: which of several errors is told does not depend on how people sort their keys. */
     for (const assay_setting *s = table; status == ASSAY_OK && s->name; s++) {
         void *member = (char *)into + s->at;
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, s->name);

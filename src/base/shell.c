@@ -9,6 +9,7 @@
 /* Nothing in it means anything to a shell, wherever the word stands. */
 static bool is_safe(const char *text)
 {
+    /* Everything else is quoted, also what only some shells take as special, such as "~" and "=". */
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,@%+-";
     return *text && text[strspn(text, safe)] == '\0';
 }
@@ -38,7 +39,8 @@ static void put_quoted(assay_buf *out, const char *text)
     assay_put_u8(out, '\'');
 }
 
-/* As what printf makes of it: all but letters and digits in octal. */
+/* As what printf makes of it: all but letters and digits in octal. Control characters would act on the terminal
+ * before the shell reads them, and a pasted line end would run half a command. */
 static void put_octal(assay_buf *out, const char *text)
 {
     assay_put_format(out, "\"$(printf %%b '");

@@ -22,6 +22,7 @@ static bool has_f16c(void) /* clang's __builtin_cpu_supports does not know the w
 
 bool assay_simd_has(assay_simd level)
 {
+    /* The kernels of a level use all of its instruction sets, so one that is missing rules the level out. */
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
     if (level == ASSAY_SIMD_AVX512)
@@ -39,6 +40,7 @@ bool assay_simd_has(assay_simd level)
 static void choose(void)
 {
     const char *wish = getenv("ASSAY_SIMD");
+    /* The highest level that is there wins, unless the wish names a lower one on the way. */
     for (int level = 0; level < ASSAY_SIMD_LEVELS; level++) {
         if (!assay_simd_has((assay_simd)level))
             continue;

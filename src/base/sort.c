@@ -8,6 +8,8 @@
 #include "base/fault.h"
 #include "base/search.h"
 
+/* SHORT: below that, clearing and summing the counters takes longer than qsort(). LONG: more digits a pass are worth
+ * their larger table from here on. */
 enum { SHORT = 64, LONG = 4096 /* from here on digits have 11 bits, below 8 */, MOST_BITS = 11 };
 
 /* Sorts keys by their bits. Returns the list that has them, `keys` or `room`. */
@@ -19,6 +21,7 @@ static uint64_t *sort_keys(uint64_t *keys, uint64_t *room, size_t n)
     for (size_t i = 1; i < n; i++)
         different |= keys[i] ^ keys[0];
     while (different) {
+        /* Begins at the lowest bit that differs: equal low bits take no pass. */
         const unsigned shift = (unsigned)__builtin_ctzll(different);
         memset(places, 0, (mask + (size_t)1) * sizeof *places);
         for (size_t i = 0; i < n; i++)
@@ -41,6 +44,7 @@ static uint64_t *sort_keys(uint64_t *keys, uint64_t *room, size_t n)
 
 static const uint64_t TOP = UINT64_C(1) << 63;
 
+/* Steps and offsets come sorted most often: one pass then, and no memory. */
 void assay_sort_integers(int64_t *list, size_t n)
 {
     bool ascending = true;

@@ -12,11 +12,13 @@ size_t assay_utf8_length(const void *bytes, size_t left)
         return 0;
     if (b[0] < 0x80)
         return 1;
+    /* 0xc0 and 0xc1 would begin a longer form of ASCII; 0xf5 and above is beyond U+10FFFF. */
     if (b[0] < 0xc2 || b[0] > 0xf4)
         return 0;
     size_t length = b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
     if (length > left)
         return 0;
+    /* Second bytes outside these bounds: forms that are longer than needed, surrogates, beyond U+10FFFF. */
     uint8_t low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;
     uint8_t high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf;
     if (b[1] < low || b[1] > high)
@@ -61,6 +63,8 @@ size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code)
 
 bool assay_utf8_acts(uint32_t code)
 {
+    /* Control characters, marks that turn the direction of text, line and paragraph separators, and the byte order
+     * mark. */
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }

@@ -15,6 +15,7 @@ bool assay_vec_reserve(void *list, size_t *room, size_t count, size_t size)
 {
     if (count <= *room)
         return true;
+    /* Doubling; room never shrinks but by assay_vec_fit(). */
     size_t next = *room > SIZE_MAX / 2 ? SIZE_MAX : 2 * *room;
     if (next < FIRST_ROOM)
         next = FIRST_ROOM;

@@ -7,11 +7,13 @@
 const uint8_t *assay_view_fetch(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
                                 assay_error *err)
 {
+    /* There is one block: looks go forward as a rule, and a look elsewhere replaces it. */
     uint64_t wanted = end - at, inside = at - view->block_at;
     if (inside >= view->block_size ||
         (view->block_size - inside < ASSAY_VIEW_LEAST && view->block_size - inside < wanted)) {
         uint64_t left = view->limit - at;
         size_t take = left < view->block_room ? (size_t)left : view->block_room;
+        /* A fault of the program, never of the bytes: formats check offsets against the limit before they look. */
         if (take == 0 || at >= view->limit) {
             *status = assay_fail(err, ASSAY_EINTERNAL, "%s: offset %llu: a look outside the record", view->path,
                                  (unsigned long long)at);
