@@ -6,6 +6,8 @@
 
 #include "base/fault.h"
 
+/* A file of ten gigabytes can unpack from ten megabytes of zeros: beyond 64 MiB, and a hundred times its bytes, it is
+ * not read on. Tables pack to a tenth or so. */
 enum { BLOCK = 256 << 10, UNPACKED_FREE = 64 << 20, UNPACKED_SHARE = 100 };
 
 int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_error *err)
@@ -31,7 +33,8 @@ void assay_csv_close(assay_csv *csv)
     free(csv->cells);
 }
 
-/* Has bytes of the file in the block, unless it ends. */
+/* Has bytes of the file in the block, unless it ends. Untrusted bytes come in here; what is wrong with their packing
+ * is told only once all rows before it were handed out. */
 static int look(assay_csv *csv, assay_error *err)
 {
     if (csv->at < csv->size)
@@ -57,6 +60,7 @@ static int end_cell(assay_csv *csv, size_t from)
         at++;
     while (end > at && (text[end - 1] == ' ' || text[end - 1] == '\t'))
         end--;
+    /* The row goes on being read, so that the next one begins where it should. */
     if (csv->count == ASSAY_CSV_COLUMNS_MOST) {
         csv->oversized = true;
         return ASSAY_OK;
@@ -72,6 +76,8 @@ static int end_cell(assay_csv *csv, size_t from)
     return ASSAY_OK;
 }
 
+/* BEGIN: only blanks of the cell were read, so a quote opens it. BEHIND_QUOTE: a quote within quotes, which ends them
+ * unless another one follows. */
 typedef enum place { BEGIN, PLAIN, QUOTED, BEHIND_QUOTE } place;
 
 /* Bytes of the stretch that need no look each. */
@@ -99,6 +105,7 @@ static void put_text(assay_csv *csv, size_t from, const uint8_t *bytes, size_t s
 int assay_csv_next(assay_csv *csv, assay_error *err)
 {
     place where = BEGIN;
+    /* `from` is where the cell under way begins in csv->text; the cells before it have been ended. */
     size_t from = 0;
     int status = ASSAY_OK;
     assay_buf_clear(&csv->text);
@@ -112,6 +119,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
             break;
         size_t i = 0;
         while (i < have && status == ASSAY_OK && !csv->finished) {
+            /* One step of the machine a byte, but for the inside of cells, which memchr and a short loop pass over. */
             const size_t plain = plain_length(bytes + i, have - i, where, csv->delimiter);
             if (plain > 0) {
                 put_text(csv, from, bytes + i, plain);
@@ -145,6 +153,8 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
         }
         csv->at += i;
     }
+    /* A last line without a line end is a row as well; `finished` is false then, so that a reader of a file that
+     * grows can wait. */
     if (status == ASSAY_OK && (csv->finished || csv->count > 0 || csv->text.size > from || where != BEGIN))
         status = end_cell(csv, from);
     else if (status == ASSAY_OK)

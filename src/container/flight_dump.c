@@ -14,6 +14,7 @@ int assay_flight_dump_init(assay_flight_dump *d)
     return d->texts && d->parts && d->stacks ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* The record of texts, parts and stacks: each is kept once, entries name them by number. */
 void assay_flight_dump_release(assay_flight_dump *d)
 {
     assay_dict_free(d->texts);
@@ -55,6 +56,7 @@ bool assay_flight_digits(assay_flight_text text, int64_t *value)
 {
     const size_t sign = text.length > 0 && text.bytes[0] == '-';
     int64_t number = 0;
+    /* 18 digits never overflow 63 bits. */
     if (!text.bytes || text.length == sign || text.length > sign + 18)
         return false;
     for (size_t i = sign; i < text.length; i++) {
@@ -82,6 +84,7 @@ assay_flight_number assay_flight_number_of(assay_flight_text key)
 
 assay_keys assay_flight_keys(assay_flight_dump *d, assay_flight_object object)
 {
+    /* Later versions of PyTorch add keys: those that are not listed are passed over (base/keys.h). */
     static const char *const top[] = {"entries", "version", "pg_config", "pg_status", NULL};
     static const char *const group[] = {"desc", "ranks", NULL};
     static const char *const status[] = {"last_enqueued_collective", "last_completed_collective", NULL};
@@ -134,6 +137,7 @@ static uint32_t text_id(assay_flight_dump *d, assay_flight_text text)
 
 /* ---- groups and status ---- */
 
+/* JSON and pickles may have a key twice, and the last one counts: each of these begins again. */
 void assay_flight_begin_groups(assay_flight_dump *d)
 {
     d->has_config = true;
@@ -155,6 +159,7 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
         return assay_flight_wrong(d, wrong);
     end--;
     p++;
+    /* At most one rank in two characters: "[0,1,2]". */
     if (!ASSAY_VEC_RESERVE(&d->ranks, d->ranks.count + text.length / 2))
         return assay_flight_no_memory(d);
     while (p < end && is_blank(*p))
@@ -168,6 +173,7 @@ static bool add_ranks(assay_flight_dump *d, assay_flight_text text)
         while (p < end && is_blank(*p))
             p++;
         const bool more = p < end && *p == ',';
+        /* Ten digits are read so that a number of ten is seen and refused, not cut. */
         if (digits == 0 || digits > 9 || (p < end && !more))
             return assay_flight_wrong(d, wrong);
         if (d->ranks.count >= ASSAY_FLIGHT_RANKS_MOST)
@@ -190,6 +196,8 @@ bool assay_flight_add_group(assay_flight_dump *d, assay_flight_text name, assay_
         return false;
     const assay_flight_config config = {text_id(d, name), text_id(d, description), (uint32_t)first,
                                         (uint32_t)(d->ranks.count - first)};
+    /* A group that is listed again replaces the one before, as Python's dict has it. Groups are few: no search tree
+     * is worth it. */
     for (size_t i = 0; i < d->config.count; i++)
         if (d->config.list[i].name == config.name) {
             d->config.list[i] = config;
@@ -254,6 +262,7 @@ bool assay_flight_add_sizes(assay_flight_dump *d, int side, const int64_t *size,
     bool sound = true;
     for (size_t i = 0; i < count; i++)
         sound = sound && size[i] >= 0;
+    /* -1 stands for sizes that are no whole numbers: such an entry matches only its like. */
     f->sizes[side].list[f->sizes[side].count++] = sound ? (int64_t)count : -1;
     for (size_t i = 0; i < count && sound; i++)
         f->sizes[side].list[f->sizes[side].count++] = size[i];
@@ -289,7 +298,9 @@ static bool put_key(assay_flight_dump *d, const void *bytes, size_t size)
     return true;
 }
 
-/* The number of what the operation was called with: its name, sizes and types. */
+/* The number of what the operation was called with: its name, sizes and types. Numbers of texts and sizes, byte by
+ * byte, are the key: equal parts get the same number, however they are spelled in the file. The key is not packed for
+ * other processes, so it may have the machine's order of bytes. */
 static uint32_t part_of(assay_flight_dump *d)
 {
     assay_flight_found *f = &d->found;
@@ -318,6 +329,8 @@ static uint8_t state_of(assay_flight_text state)
 static bool is_readable(assay_flight_dump *d, bool texts)
 {
     assay_flight_found *f = &d->found;
+    /* A recorder that never wrapped has all records from 0 on: `full` says so, as long as record_id counts with the
+     * place. */
     const uint64_t place = d->seen++;
     d->full = d->full && f->has[ASSAY_FLIGHT_RECORD_ID] && f->number[ASSAY_FLIGHT_RECORD_ID] == (int64_t)place;
     for (int i = 0; i < ASSAY_FLIGHT_NUMBERS; i++)
@@ -328,7 +341,8 @@ static bool is_readable(assay_flight_dump *d, bool texts)
     return !f->unreadable;
 }
 
-/* Adds an entry, of which the numbers are those found. */
+/* Adds an entry, of which the numbers are those found. Numbers differ from entry to entry, the rest is of the form:
+ * see "entries that are alike". */
 static bool add_entry(assay_flight_dump *d, const assay_flight_entry *from)
 {
     const assay_flight_found *f = &d->found;
@@ -355,6 +369,7 @@ bool assay_flight_end_entry(assay_flight_dump *d)
     if (!is_readable(d, f->group.bytes && f->name.bytes && f->state.bytes))
         return true;
     const assay_flight_text operation = operation_of(f->name);
+    /* Old dumps have no is_p2p: then the operation's name tells. */
     const bool is_p2p = assay_flight_is(operation, "send") || assay_flight_is(operation, "recv");
     const assay_flight_entry entry = {.group = text_id(d, f->group),
                                       .name = text_id(d, f->name),
@@ -368,7 +383,8 @@ bool assay_flight_end_entry(assay_flight_dump *d)
 
 /* ---- entries that are alike ---- */
 
-/* Where a key of part_of() has the sizes of one side: the dimensions behind each tensor's count. */
+/* Where a key of part_of() has the sizes of one side: the dimensions behind each tensor's count. Offsets are kept,
+ * not values: an entry like this one writes its sizes over a copy of the key. */
 static bool keep_dimensions(assay_flight_dump *d, size_t at)
 {
     uint32_t count = 0;
@@ -393,6 +409,7 @@ bool assay_flight_keep_alike(assay_flight_dump *d, int first)
     const size_t from = d->dimension.count;
     if (f->unreadable || d->entry.count == 0)
         return false;
+    /* Layout of a part's key (part_of): operation, then for each side two counts, its sizes, its types. */
     const size_t second =
         3 * sizeof(uint32_t) + f->sizes[0].count * sizeof(int64_t) + f->types[0].count * sizeof(uint32_t);
     const size_t side[2] = {sizeof(uint32_t), second};
@@ -433,6 +450,7 @@ bool assay_flight_end_alike(assay_flight_dump *d, uint32_t number, const assay_p
     d->found.unreadable = false;
     if (!is_readable(d, true))
         return true;
+    /* Valid until the next form is kept: the list may move then. */
     assay_flight_alike *alike = &d->alike.list[number];
     if (size) /* the next one is likely to be of the same sizes */
         alike->entry.part = part_alike(d, alike, size);
@@ -452,10 +470,12 @@ bool assay_flight_take_version(assay_flight_dump *d, assay_flight_text version)
 static bool is_known_version(assay_flight_text version)
 {
     int64_t minor = 0;
+    /* "2.-5" would pass as digits with a sign. */
     return version.length > 2 && memcmp(version.bytes, "2.", 2) == 0 && version.bytes[2] != '-' &&
            assay_flight_digits((assay_flight_text){version.bytes + 2, version.length - 2}, &minor);
 }
 
+/* Called by probing formats as well, on the first bytes of any file: it must not read beyond `size`. */
 assay_flight_kind assay_flight_kind_of(const void *bytes, size_t size)
 {
     const char *p = bytes, *end = p + size;
@@ -470,7 +490,9 @@ assay_flight_kind assay_flight_kind_of(const void *bytes, size_t size)
 
 bool assay_flight_more(assay_flight_file *f, size_t size)
 {
+    /* One read of S3 is as long as this; a dump of a thousand entries fits in a few. */
     enum { READ = 1 << 18 };
+    /* Texts that were handed out lie in the window: they are valid only until the next call. */
     if (f->at > 0) {
         memmove(f->window, f->window + f->at, f->size - f->at);
         f->offset += f->at;
@@ -489,6 +511,7 @@ bool assay_flight_more(assay_flight_file *f, size_t size)
             f->room = room;
         }
         size_t got = 0;
+        /* Tests give bytes in small steps instead of a file, so that each place is cut once. */
         if (f->file) {
             f->status =
                 assay_store_read_at(f->file, f->offset + f->size, f->window + f->size, f->room - f->size, &got, f->err);
@@ -506,6 +529,7 @@ bool assay_flight_more(assay_flight_file *f, size_t size)
             return false;
         f->size += got;
         f->read += got;
+        /* A file may be without end, such as a device that was given by mistake. */
         if (f->offset + f->size > ASSAY_FLIGHT_FILE_MOST) {
             f->status = assay_fail(f->err, ASSAY_EFORMAT, "it has more than 1 GiB");
             return false;
@@ -533,6 +557,7 @@ int assay_flight_read_from(assay_flight_dump *d, assay_flight_file *f)
     const assay_flight_kind kind = good ? assay_flight_kind_of(f->window, f->size) : ASSAY_FLIGHT_NEITHER;
     if (good && kind == ASSAY_FLIGHT_NEITHER)
         f->status = assay_fail(f->err, ASSAY_EFORMAT, "it is neither a pickle nor JSON");
+    /* kind_of() found the mark within these bytes, so the loop ends. */
     if (kind == ASSAY_FLIGHT_PICKLE) /* behind white space and a byte order mark */
         while ((uint8_t)f->window[f->at] != 0x80)
             f->at++;
@@ -544,6 +569,7 @@ int assay_flight_read_from(assay_flight_dump *d, assay_flight_file *f)
         assay_flight_read_json(d, f);
     free(f->window);
     f->window = NULL;
+    /* Order of causes: memory, then what the reader found wrong, then what reading the file came to. */
     if (d->no_memory)
         return assay_fail(f->err, ASSAY_ENOMEM, "out of memory");
     if (d->wrong && d->wrong_at > 0)

@@ -9,8 +9,11 @@
 #include "base/json_pull.h"
 #include "container/flight_internal.h"
 
+/* WINDOW: so much more is read each time a member does not fit; members that are as large as the file are read a few
+ * times. */
 enum { WINDOW = 1 << 20, TEXT_MOST = 16 << 20 };
 
+/* Readers of one member may be run again from its begin (with_all): each must set anew whatever it fills. */
 typedef struct reading {
     assay_flight_dump *d;
     assay_flight_file *file;
@@ -63,6 +66,7 @@ static bool take_whole(reading *r, int64_t *value, bool *has, bool *none)
 static bool take_names(reading *r)
 {
     assay_flight_found *f = &r->d->found;
+    /* part[0] is the group's name, part[1] its description; a dump without both names no group. */
     assay_flight_text part[2] = {{0}};
     size_t count = 0;
     f->group = (assay_flight_text){0};
@@ -115,6 +119,7 @@ static bool take_list(reading *r, int side, bool types)
     return !r->pull.fault;
 }
 
+/* Keys that are read here must be in assay_flight_keys() too, or damage of them goes unseen. */
 static bool take_value(reading *r, assay_flight_text key)
 {
     assay_flight_found *f = &r->d->found;
@@ -161,6 +166,7 @@ static bool take_value(reading *r, assay_flight_text key)
 static bool take_entry(reading *r)
 {
     assay_flight_begin_entry(r->d);
+    /* An entry that is no map counts as seen and unread: its neighbours are read all the same. */
     r->d->found.unreadable = assay_pull_peek(&r->pull) != '{';
     if (r->d->found.unreadable)
         return assay_pull_skip(&r->pull);
@@ -187,6 +193,8 @@ static bool with_all(reading *r, bool (*take)(reading *))
             r->d->wrong_at = f->offset + f->at + (uint64_t)(r->pull.at - r->pull.from);
         if (r->d->wrong || r->d->no_memory || r->pull.no_memory)
             return r->pull.no_memory ? assay_flight_no_memory(r->d) : false;
+        /* A member that ends with the window may be cut: "12" of "123". It counts only where a byte follows, or the
+         * file ends. */
         if (good && (r->pull.at < r->pull.end || f->ended)) {
             f->at += (size_t)(r->pull.at - r->pull.from);
             return true;
@@ -201,7 +209,7 @@ static bool with_all(reading *r, bool (*take)(reading *))
     }
 }
 
-/* A comma, or the end of what is open. */
+/* A comma, or the end of what is open. Runs within with_all(), so a mark at the border of the window is waited for. */
 static bool take_mark(reading *r)
 {
     return assay_pull_peek(&r->pull) != '\0' && (r->pull.at++, true);
@@ -282,7 +290,8 @@ static bool take_groups(reading *r)
         assay_flight_text name;
         if (!assay_pull_key(&r->pull, &name.bytes, &name.length))
             return false;
-        /* A group that the window cuts is none that is damaged. */
+        /* The group is passed over first: one that the window cuts is none that is damaged. What the scanner decoded
+         * meanwhile belongs to it, and stays. */
         assay_pull before = r->pull;
         if (!assay_pull_skip(&r->pull))
             return false;
@@ -342,10 +351,13 @@ static bool take_member(reading *r)
     if (!assay_pull_key(&r->pull, &key.bytes, &key.length))
         return false;
     const char first = assay_pull_peek(&r->pull);
+    /* The window ends behind the key: begin again with more. */
     if (first == '\0')
         return false;
     assay_keys_find_flipped(&r->top, key.bytes, key.length);
     if (assay_flight_is(key, "entries")) {
+        /* A list of entries is read entry by entry by take_entries(): in_entries tells the caller that it comes
+         * next. */
         if (first != '[')
             return assay_flight_wrong(r->d, "entries is no list");
         r->file->in_entries = true;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+/* Texts point into p->bytes: they are valid as long as the pickle, when streamed only during the call. */
 static assay_flight_text text_at(const assay_pickle *p, uint32_t node)
 {
     if (node == ASSAY_PICKLE_NOTHING || p->node[node].kind != ASSAY_PICKLE_TEXT)
@@ -87,6 +88,7 @@ static void put_frame(assay_buf *out, const assay_pickle *p, uint32_t frame)
 
 static bool take_frames(assay_flight_dump *d, const assay_pickle *p, uint32_t node)
 {
+    /* Eight frames of some hundred bytes each; a longer stack is cut by the buffer's ceiling, which is no failure. */
     enum { TEXT_MOST = 8 << 10 };
     assay_buf text;
     size_t frames = 0;
@@ -166,7 +168,8 @@ static bool check_keys(assay_flight_dump *d, const assay_pickle *p, uint32_t map
     return assay_flight_check_keys(d, &keys);
 }
 
-/* The ranks of a group: a text, or a list of numbers as the text that it would be. */
+/* The ranks of a group: a text, or a list of numbers as the text that it would be. The text is freed by the caller;
+ * JSON has ranks as text as well, so one reader serves both. */
 static assay_flight_text ranks_at(const assay_pickle *p, uint32_t node, assay_buf *text)
 {
     if (node == ASSAY_PICKLE_NOTHING || !is_list(p, node))
@@ -233,6 +236,7 @@ static bool take_status(assay_flight_dump *d, const assay_pickle *p, uint32_t li
     return true;
 }
 
+/* entries_taken: the stream has handed the entries out already, and their list is empty. */
 static bool take_root(assay_flight_dump *d, const assay_pickle *p, bool entries_taken)
 {
     const uint32_t version = assay_pickle_get(p, p->root, "version"),
@@ -264,6 +268,7 @@ bool assay_flight_take_pickle(assay_flight_dump *d, const assay_pickle *p)
     return take_root(d, p, false);
 }
 
+/* What the streaming reader hands back to the callbacks below. */
 typedef struct feeding {
     assay_flight_file *file;
     assay_flight_dump *d;
@@ -295,7 +300,8 @@ static const char *const numbers[] = {
 static const char *const lists[] = {"input_sizes", "output_sizes"};
 enum { STARTED = ASSAY_FLIGHT_NUMBERS, COMPLETED, NUMBERS = sizeof numbers / sizeof *numbers };
 
-/* Which sizes come first in an entry. */
+/* Which sizes come first in an entry. Numbers of lists come in the order of the file, the key of a part has inputs
+ * first. */
 static int first_side(const assay_pickle *p, uint32_t entry)
 {
     for (uint32_t i = p->node[entry].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
@@ -305,6 +311,7 @@ static int first_side(const assay_pickle *p, uint32_t entry)
     return 0;
 }
 
+/* Reads the entry as any other, and then learns its form, so that the next ones like it need their numbers alone. */
 static bool feed_item(void *context, const assay_pickle *p, uint32_t node, uint32_t *form, unsigned nested)
 {
     feeding *f = context;
@@ -312,6 +319,7 @@ static bool feed_item(void *context, const assay_pickle *p, uint32_t node, uint3
         return false;
     if (!form)
         return true;
+    /* assay_flight_keep_alike() adds one at this place, or none. */
     const uint32_t alike = (uint32_t)f->d->alike.count;
     uint32_t *to = NULL;
     while (f->form.count <= *form) {
@@ -335,6 +343,7 @@ static bool feed_again(void *context, uint32_t form, const assay_pickle_number *
     feeding *f = context;
     assay_flight_found *found = &f->d->found;
     const assay_flight_alike *alike = &f->d->alike.list[f->form.list[form]];
+    /* The first ASSAY_FLIGHT_NUMBERS of numbers[] are in the order of assay_flight_number. */
     for (int i = 0; i < ASSAY_FLIGHT_NUMBERS; i++) {
         found->has[i] = number[i].kind == ASSAY_PICKLE_INT;
         found->number[i] = found->has[i] ? number[i].integer : 0;
@@ -347,6 +356,7 @@ static bool feed_again(void *context, uint32_t form, const assay_pickle_number *
 
 bool assay_flight_read_pickle(assay_flight_dump *d, assay_flight_file *file)
 {
+    /* So much of nodes and texts at once; entries are dropped as they are read, so that a longer file needs no more. */
     enum { MEMORY = 256 << 20 };
     feeding context = {.file = file, .d = d};
     const assay_pickle_feed feed = {.context = &context,
@@ -364,6 +374,7 @@ bool assay_flight_read_pickle(assay_flight_dump *d, assay_flight_file *file)
     bool handed = false;
     int status = assay_pickle_stream(&feed, &p, &handed, file->err);
     const bool good = status == ASSAY_OK && take_root(d, &p, handed);
+    /* What the dump itself found wrong has a better message than "the callback refused". */
     if (status != ASSAY_OK && !d->wrong && !d->no_memory)
         file->status = status;
     assay_pickle_release(&p);

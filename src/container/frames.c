@@ -1,7 +1,8 @@
 /* frames.c - see frames.h. */
 #include "container/frames.h"
 
-/* Is that the checksum of the length before it? Most records are short, and many as long as another. */
+/* Is that the checksum of the length before it? Most records are short, and many as long as another: a length that was
+ * right once is compared, not computed again. 0 stands for "not yet", so a sum that is 0 is computed each time. */
 static bool has_sound_head(assay_frames *f, const uint8_t *head, uint64_t length)
 {
     enum { FEW = sizeof f->checked / sizeof *f->checked };
@@ -28,6 +29,8 @@ int assay_frames_next(assay_frames *f, assay_frame_kind *kind, assay_error *err)
         return ASSAY_OK;
     memcpy(&length, bytes, sizeof length);
     *kind = ASSAY_FRAME_LOST;
+    /* Without a sound length nobody knows where the next record begins: unlike a damaged payload, that ends the
+     * file. */
     if (length > ASSAY_FRAMES_PAYLOAD_MOST || !has_sound_head(f, bytes, length))
         return ASSAY_OK;
     const size_t whole = (size_t)length + ASSAY_FRAME_BYTES;

@@ -1,4 +1,4 @@
-/* inflate.c - the one place of the trial readers that meets zlib. */
+/* inflate.c - unpacks entries of zip files: by zlib, or by libzstd where Zstandard compressed them. */
 #include "container/inflate.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "container/unzstd.h"
 
+/* Bytes of the file that are read at once. */
 enum { INPUT = 32 << 10 };
 
 struct assay_inflater {
@@ -37,6 +38,7 @@ assay_inflater *assay_inflater_new(assay_zip_method method, uint64_t at, uint64_
     i->end = end;
     i->stream.zalloc = take_memory;
     i->stream.zfree = give_memory;
+    /* zlib looks at next_in before it has input. */
     i->stream.next_in = i->input;
     if (method == ASSAY_ZIP_ZSTD ? (i->zstd = assay_unzstd_new()) != NULL
                                  : inflateInit2(&i->stream, -MAX_WBITS) == Z_OK) /* without zlib's own header */
@@ -85,6 +87,7 @@ static int unzstd_step(assay_inflater *i, const char *path, assay_error *err)
     assay_unzstd_flow flow = {s->next_in, s->next_out, s->avail_in, s->avail_out};
     bool whole = false;
     int status = assay_unzstd_next(i->zstd, &flow, &whole);
+    /* A window beyond the limit would take its memory on every rank that reads the entry. */
     if (status == ASSAY_ENOMEM)
         return out_of_memory(path, err);
     if (status == ASSAY_EBUDGET)
@@ -93,6 +96,7 @@ static int unzstd_step(assay_inflater *i, const char *path, assay_error *err)
             "%s: offset %llu: to unpack these Zstandard bytes takes a window of more than %d MiB: compress "
             "them at a level below 20, or not at all",
             path, (unsigned long long)i->at, 1 << (ASSAY_UNZSTD_WINDOW_LOG - 20));
+    /* Neither input was used nor output made: without this the loop of inflate_some() would not end. */
     const bool stuck = flow.in_size == s->avail_in && flow.out_size == s->avail_out;
     s->next_in = (Bytef *)flow.in; /* zlib's header has no const there */
     s->avail_in = (uInt)flow.in_size;
@@ -104,7 +108,8 @@ static int unzstd_step(assay_inflater *i, const char *path, assay_error *err)
                : damaged(i, path, "the Zstandard bytes are damaged, or end early", err);
 }
 
-/* Unpacks until `size` bytes are out, or the stream has ended. */
+/* Unpacks until `size` bytes are out, or the stream has ended. Untrusted: the entry may be damaged anywhere, and
+ * unpack to more or less than its directory says. The callers below compare. */
 static int inflate_some(assay_inflater *i, const assay_packed_source *source, uint8_t *to, size_t size,
                         assay_error *err)
 {
@@ -147,6 +152,7 @@ int assay_inflater_next(assay_inflater *i, const assay_packed_source *source, ui
     while (size > 0) {
         const size_t take = size < AT_ONCE ? size : AT_ONCE;
         ASSAY_TRY(inflate_some(i, source, to, take, err));
+        /* The stream has ended, and more was promised. */
         if (i->stream.avail_out > 0)
             return damaged(i, source->path, "the compressed bytes give less than the directory says", err);
         to += take;
@@ -164,6 +170,7 @@ int assay_inflater_end(assay_inflater *i, const assay_packed_source *source, ass
         status = inflate_some(i, source, &more, 1, err);
         rest = i->stream.avail_out == 0;
     }
+    /* Bytes that are left over are damage too: they would be lost without a word. */
     if (status == ASSAY_OK && (rest || i->stream.avail_in > 0 || i->at < i->end))
         status = damaged(i, source->path, "the compressed bytes give more than the directory says", err);
     return status;

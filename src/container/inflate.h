@@ -1,5 +1,5 @@
-/* inflate.h - entries of zip files, stored, deflated or compressed by Zstandard, as a stream of bytes. Inside this
- * folder only. "Deflated" stands for both ways of compression here and in what includes this. */
+/* inflate.h - entries of zip files, stored, deflated or compressed by Zstandard, as a stream of bytes.
+ * "Deflated" stands for both ways of compression here and in what includes this. */
 #pragma once
 
 #include "container/zip.h"

@@ -24,7 +24,8 @@ static int wrong(assay_json_items *s, const char *what, assay_error *err)
     return assay_fail(err, ASSAY_EFORMAT, "offset %llu: %s", (unsigned long long)s->next, what);
 }
 
-/* The next byte that is no white space; '\0' at the end of the file. */
+/* The next byte that is no white space; '\0' at the end of the file. The outer loop runs once a block of white space,
+ * which may be as long as the file. */
 static int peek(assay_json_items *s, char *out, assay_error *err)
 {
     for (;;) {
@@ -68,6 +69,7 @@ int assay_json_items_enter(assay_json_items *s, char bracket, assay_error *err)
 {
     char found = '\0';
     ASSAY_TRY(peek(s, &found, err));
+    /* sizeof s->close bounds how deep objects are entered; readers enter two or three. */
     if (found != bracket || s->depth == sizeof s->close)
         return found == '\0' ? wrong(s, "the text ends too early", err) : 0;
     s->next++;
@@ -79,6 +81,7 @@ int assay_json_items_enter(assay_json_items *s, char bracket, assay_error *err)
 /* Where the value ends that begins at `bytes`: 0 when it does not within `have`. */
 static size_t value_end(const uint8_t *bytes, size_t have, size_t *depth_most)
 {
+    /* Brackets are matched, nothing else is checked: the caller parses the value, with all that a scanner finds. */
     char close[ASSAY_PULL_DEPTH + 1];
     size_t depth = 0, i = 0;
     while (i < have) {
@@ -103,6 +106,7 @@ static size_t value_end(const uint8_t *bytes, size_t have, size_t *depth_most)
         } else if (depth == 0) { /* a number or a word: up to what cannot belong to it */
             while (i < have && !memchr(",]} \n\t\r", bytes[i], 7))
                 i++;
+            /* A number at the end of the window may go on: its end is known only where a byte follows. */
             return i < have ? i : 0;
         } else {
             continue;
@@ -164,6 +168,7 @@ int assay_json_items_next(assay_json_items *s, assay_error *err)
     ASSAY_THEN(status, assay_json_items_take(s, &key, &length, err));
     ASSAY_TRY(status);
     assay_buf_clear(&s->key);
+    /* Quotes are cut off, escapes stay: keys that readers look for have none. */
     assay_put_bytes(&s->key, key + 1, length - 2);
     assay_put_u8(&s->key, '\0');
     s->key.size--;

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 enum { BLOCK = 32768, CHUNK = 7 /* crc32 u32, length u16, type u8 */ };
+/* Types of chunks, as LevelDB's log format has them: whole records, and their first, middle and last parts. */
 enum { FULL = 1, FIRST, MIDDLE, LAST };
 
 typedef struct chunk {
@@ -42,6 +43,7 @@ static chunk head_of(const uint8_t *bytes)
 
 static bool is_sound(const uint8_t *bytes, chunk c)
 {
+    /* Plain CRC-32, where LevelDB itself has CRC-32C: Weights & Biases writes it so. */
     const uint32_t sum = (uint32_t)crc32(0, bytes + 6, (uInt)(c.length + 1)); /* of the type and what follows it */
     return c.type >= FULL && c.type <= LAST && sum == c.sum;
 }
@@ -76,6 +78,7 @@ int assay_leveldb_next(assay_leveldb *log, assay_leveldb_kind *kind, assay_error
     if (!log->within) /* the record before is no longer needed */
         drop_record(log);
     for (;;) {
+        /* A head never crosses the border of a block: fewer than seven bytes at its end are padding. */
         const size_t left = BLOCK - (size_t)(log->next % BLOCK); /* of the block */
         if (left < CHUNK) {
             log->next += left;
@@ -88,6 +91,7 @@ int assay_leveldb_next(assay_leveldb *log, assay_leveldb_kind *kind, assay_error
             return ASSAY_OK;
         }
         const chunk c = head_of(bytes);
+        /* A head of zeros is padding, too, as writers that allocate blocks in advance leave it. */
         if (c.sum == 0 && c.length == 0 && c.type == 0) {
             log->next += left;
             continue;
@@ -99,6 +103,7 @@ int assay_leveldb_next(assay_leveldb *log, assay_leveldb_kind *kind, assay_error
         }
         if (!fits || !is_sound(bytes, c)) {
             drop_record(log);
+            /* Where the length is damaged the next chunk cannot be found: the next block begins with one. */
             log->next += left;
             *kind = ASSAY_LEVELDB_DAMAGED;
             return ASSAY_OK;

@@ -24,6 +24,7 @@ struct assay_lines {
     size_t at, size;
     assay_buf whole; /* a line of several blocks */
     bool finished, too_long;
+    /* Readers of files that grow ask: a line that nothing ended may go on. */
     bool ended; /* by a line feed: the line that was handed out last */
     int failed; /* what ended the stream; told once its lines are handed out */
     assay_error why;
@@ -75,6 +76,7 @@ static int next_block(assay_lines *l, assay_error *err)
                        l->path, UNPACKED_SHARE, (unsigned long long)(unpacked >> 20));
     if (status == ASSAY_EFORMAT) { /* first the lines before it */
         l->failed = status;
+        /* The failure is kept in `failed` and `why` until the lines before it were handed out. */
         return ASSAY_OK;
     }
     if (status != ASSAY_OK && err)
@@ -85,6 +87,7 @@ static int next_block(assay_lines *l, assay_error *err)
 /* Keeps a piece of a line until its end is found. */
 static int keep(assay_lines *l, const uint8_t *piece, size_t size, assay_error *err)
 {
+    /* Bytes of a line that is too long are counted, not kept. */
     if (l->too_long && (l->passed += size) > PASSED_MOST) /* the file may be a hole of any size */
         return assay_fail(err, ASSAY_EFORMAT, "%s: a line has more than %d MiB; nothing behind it is read", l->path,
                           PASSED_MOST >> 20);
@@ -130,6 +133,7 @@ int assay_lines_next(assay_lines *l, const char **line, size_t *length, assay_er
     for (;;) {
         const uint8_t *from = l->text + l->at;
         const uint8_t *end = l->at < l->size ? memchr(from, '\n', l->size - l->at) : NULL;
+        /* The usual way: no copy. */
         if (end && l->whole.size == 0 && !l->too_long) {
             *line = (const char *)from;
             *length = (size_t)(end - from);

@@ -16,6 +16,7 @@ typedef struct text {
     assay_error *what;
 } text;
 
+/* Messages have no place in them: the caller knows the file, and gets the offset through *at. */
 static int wrong(const text *t, const char *what)
 {
     return assay_fail(t->what, ASSAY_EFORMAT, "the header is damaged: %s", what);
@@ -37,7 +38,8 @@ static bool take(text *t, char mark)
     return true;
 }
 
-/* A string in single or double quotes, without escapes. */
+/* A string in single or double quotes, without escapes. NumPy writes no escapes into these texts, so a backslash is
+ * damage. */
 static int take_string(text *t, const char **string, size_t *length)
 {
     skip_space(t);
@@ -93,6 +95,7 @@ static int take_shape(text *t, assay_npy_head *out)
         ASSAY_TRY(take_dim(t, &out->shape[out->dims]));
         comma = take(t, ',');
     }
+    /* "(3)" is a number to Python, "(3,)" a tuple. */
     return out->dims == 1 && !comma ? wrong(t, "the shape is not a tuple") : ASSAY_OK;
 }
 
@@ -108,7 +111,8 @@ static int unsupported(const text *t, const char *descr, size_t length, const ch
                       (int)(length < 40 ? length : 40), descr, why);
 }
 
-/* Why a kind of element is not read; NULL for those that are no kind at all. */
+/* Why a kind of element is not read; NULL for those that are no kind at all. Message of a dtype that is known and not
+ * read; the remedy stands in it where there is one. */
 static const char *why_not(char kind)
 {
     static const struct {
@@ -157,6 +161,8 @@ static int take_descr(text *t, assay_npy_head *out)
     ASSAY_TRY(take_string(t, &descr, &length));
     const char *name = descr;
     size_t left = length;
+    /* ">" is most significant byte first, "<" least, "|" has no order, "=" the writer's own, which is taken for
+     * little-endian. */
     if (left > 0 && strchr("<>|=", *name)) {
         name++;
         left--;
@@ -178,6 +184,7 @@ static int take_descr(text *t, assay_npy_head *out)
     return unsupported(t, descr, length, why ? why : "assay has no such dtype");
 }
 
+/* Asked only of a header that was refused, so it looks for the key alone instead of reading the dictionary. */
 bool assay_npy_is_objects(const char *bytes, size_t size)
 {
     static const char KEY[] = "'descr'";
@@ -201,6 +208,8 @@ int assay_npy_head_read(const char *bytes, size_t size, const int *void_dtypes, 
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     const char *text_of = size > 0 ? bytes : ""; /* an empty header has no memory */
     text t = {text_of, text_of, text_of + size, void_dtypes, what};
+    /* `seen` gets a bit for each of the three keys; a fourth one cannot be set, since k is 3 only together with a
+     * failure. */
     unsigned seen = 0;
     bool comma = true;
     int status = take(&t, '{') ? ASSAY_OK : wrong(&t, "it is no dictionary");

@@ -7,6 +7,8 @@
 #include "base/fault.h"
 #include "container/pickle_stack.h"
 
+/* RECORD_MOST: offsets in nodes have 32 bits. TEXT_MOST: nothing that readers look for is near it. LINE_MOST: names
+ * of functions have some hundred bytes. */
 enum { RECORD_MOST = 1 << 30, TEXT_MOST = 64 << 20, STREAMED_TEXT_MOST = 16 << 20, LINE_MOST = 4096 };
 
 typedef enum opcode {
@@ -60,6 +62,8 @@ typedef enum opcode {
     BYTEARRAY8 = 0x96
 } opcode;
 
+/* Opcodes of protocols 0 and 1, of extension registries, and of buffers outside the pickle: no writer of the files
+ * that are read here emits them. */
 static const struct {
     uint8_t code;
     const char *name;
@@ -86,7 +90,8 @@ static const struct {
 
 /* ---- bytes ---- */
 
-/* Has the window hold so many bytes, or all that are left. */
+/* Has the window hold so many bytes, or all that are left. Streaming only. Pointers into the window, such as what
+ * take() returned before, are void behind this call. */
 static bool fetch(assay_pickle_machine *m, uint64_t size)
 {
     if (!m->feed || size <= m->size - m->at)
@@ -106,6 +111,7 @@ static const uint8_t *take(assay_pickle_machine *m, uint64_t size)
         assay_pickle_refuse(m, "the pickle ends within an opcode");
         return NULL;
     }
+    /* Valid until the next take(): handlers use what they took before they take more. */
     const uint8_t *bytes = m->in + m->at;
     m->at += (size_t)size;
     return bytes;
@@ -123,6 +129,7 @@ static bool take_number(assay_pickle_machine *m, unsigned width, uint64_t *out)
 
 /* ---- what opcodes do ---- */
 
+/* `size` is a stranger's: it is bounded before it is taken, and take() finds out whether the bytes are there. */
 static bool put_text(assay_pickle_machine *m, assay_pickle_kind kind, unsigned width)
 {
     uint64_t size = 0;
@@ -141,6 +148,7 @@ static bool put_integer(assay_pickle_machine *m, unsigned width, bool is_signed)
     uint64_t value = 0;
     if (!take_number(m, width, &value))
         return false;
+    /* Sign extension for four bytes; numbers of one and two bytes have no sign. */
     int64_t integer = is_signed ? (int32_t)(uint32_t)value : (int64_t)value;
     return assay_pickle_push_new(m, (assay_pickle_node){.kind = ASSAY_PICKLE_INT, .integer = integer});
 }
@@ -164,6 +172,7 @@ static bool put_long(assay_pickle_machine *m)
         return assay_pickle_refuse(m, "an integer of more than 8 bytes");
     if (size > 8)
         return assay_pickle_push_new(m, (assay_pickle_node){.kind = ASSAY_PICKLE_HUGE});
+    /* Sign extension for up to eight bytes. */
     if (size > 0 && bytes[size - 1] & 0x80)
         value = UINT64_MAX;
     for (size_t i = size; i-- > 0;)
@@ -176,6 +185,7 @@ static bool put_float(assay_pickle_machine *m)
     const uint8_t *bytes = take(m, 8);
     uint64_t bits = 0;
     assay_pickle_node node = {.kind = ASSAY_PICKLE_FLOAT};
+    /* The only number of a pickle whose most significant byte comes first. */
     for (size_t i = 0; bytes && i < 8; i++)
         bits = bits << 8 | bytes[i];
     memcpy(&node.number, &bits, sizeof bits);
@@ -227,6 +237,7 @@ static bool put_call(assay_pickle_machine *m, assay_pickle_kind kind, bool keywo
         return false;
     if (assay_pickle_node_of(m, arguments)->kind != ASSAY_PICKLE_TUPLE)
         return assay_pickle_refuse(m, "the arguments of a call are not a tuple");
+    /* The new node is pushed first: `called` and `arguments` stay alive, since nodes are not freed by popping. */
     if (!assay_pickle_push_container(m, kind))
         return false;
     const uint32_t number = m->stack[m->height - 1];
@@ -236,12 +247,14 @@ static bool put_call(assay_pickle_machine *m, assay_pickle_kind kind, bool keywo
            (!keywords || assay_pickle_add_item(m, number, ASSAY_PICKLE_NOTHING, words));
 }
 
+/* Serves frozen sets as well, whose items are put together the same way. */
 static bool put_tuple(assay_pickle_machine *m, assay_pickle_kind kind, size_t first)
 {
     const size_t last = m->height;
     if (!assay_pickle_push_container(m, kind))
         return false;
     const uint32_t number = m->stack[m->height - 1];
+    /* The items lie in [first, last) of the stack, and the tuple above them until they are taken. */
     for (size_t i = first; i < last; i++)
         if (!assay_pickle_add_item(m, number, ASSAY_PICKLE_NOTHING, m->stack[i]))
             return false;
@@ -260,7 +273,9 @@ static bool put_persistent(assay_pickle_machine *m)
 
 /* ---- the list that is handed out ---- */
 
-/* Is the list that is handed out the container below `first`? */
+/* Is the list that is handed out the container below `first`? Conditions for a list whose items are handed out: it
+ * lies directly in the root dict, under the feed's key, at the bottom of the stack. Anything else is read as a
+ * whole. */
 static bool is_handed(const assay_pickle_machine *m, size_t first)
 {
     const assay_pickle_handed *h = &m->handed;
@@ -292,6 +307,7 @@ static bool taken(assay_pickle_machine *m, bool good)
 /* The items above the list are handed out instead of put into it. */
 static bool hand_out(assay_pickle_machine *m, size_t first)
 {
+    /* An item that is the root itself would be handed out before the root is whole. */
     for (size_t i = first; i < m->height; i++)
         if (m->stack[i] == m->stack[0])
             return assay_pickle_refuse(m, "an item of its list is the whole");
@@ -305,8 +321,8 @@ static bool hand_out(assay_pickle_machine *m, size_t first)
     return true;
 }
 
-/* Hands out items of known forms, the first of which has begun, and the following ones. *map: an EMPTY_DICT was taken
- * that is of none. */
+/* Hands out items of known forms, the first of which has begun, and the following ones: no node is made of them.
+ * *map: an EMPTY_DICT was taken that is of no known form, and the machine goes on with it. */
 static bool hand_out_alike(assay_pickle_machine *m, bool *map)
 {
     assay_pickle_number number[ASSAY_PICKLE_FORM_HOLES];
@@ -317,6 +333,8 @@ static bool hand_out_alike(assay_pickle_machine *m, bool *map)
         const size_t left = m->size - m->at;
         const size_t length = assay_pickle_forms_match(m, m->in + m->at, left, number, &form);
         const uint8_t next = length > 0 && length < left ? m->in[m->at + length] : 0;
+        /* What follows has to be another map or the list's end: an opcode that changes the item afterwards, such as
+         * BUILD, would make the match wrong. */
         if ((next != EMPTY_DICT && next != APPENDS) || m->made + form->made > ASSAY_PICKLE_STREAMED)
             return true;
         m->made += form->made;
@@ -349,6 +367,7 @@ static bool begin_map(assay_pickle_machine *m)
         return true;
     if (m->feed && h->list != ASSAY_PICKLE_NOTHING && m->height == h->height && !h->left &&
         m->stack[h->height - 1] == h->list) {
+        /* Noted where the item begins, so that end_map() can drop all that it made. */
         h->begin = m->base + m->at;
         h->made = m->made;
         h->nodes = m->out.nodes;
@@ -364,6 +383,8 @@ static bool begin_map(assay_pickle_machine *m)
 static const assay_pickle_form *learn_item(assay_pickle_machine *m)
 {
     const assay_pickle_handed *h = &m->handed;
+    /* The window still has the item's first byte, nothing outside holds a part of it, and it filled no memo slot:
+     * only then its bytes alone say what it means. */
     if (!m->feed->again || h->begin < m->base || h->pinned || h->puts > 0)
         return NULL;
     return assay_pickle_forms_learn(m, m->in + (h->begin - m->base), (size_t)(m->base + m->at - h->begin),
@@ -376,6 +397,7 @@ static bool end_map(assay_pickle_machine *m)
     assay_pickle_handed *h = &m->handed;
     if (!is_at_item(m, 1))
         return true;
+    /* An item that is not the map which began here, such as one from the memo, is left to hand_out(). */
     h->left = h->nodes == 0 || m->stack[h->height] != h->nodes;
     const assay_pickle_form *form = h->left ? NULL : learn_item(m);
     if (!fetch(m, 1))
@@ -413,11 +435,13 @@ static bool fill(assay_pickle_machine *m, size_t first, assay_pickle_kind kind)
         return assay_pickle_refuse(m, "items are added to what cannot have them");
     if (pairs && (m->height - first) % 2 != 0)
         return assay_pickle_refuse(m, "a key without a value");
+    /* Keys that Python cannot hash make a dict that no Python wrote. */
     for (size_t i = first; i < m->height && pairs; i += 2) {
         const unsigned key = assay_pickle_node_of(m, m->stack[i])->kind;
         if (key == ASSAY_PICKLE_LIST || key == ASSAY_PICKLE_DICT || key == ASSAY_PICKLE_SET)
             return assay_pickle_refuse(m, "a key is a list, a set or a map");
     }
+    /* What a call is given as list items is dropped: what the call returns is not known, so no reader asks for it. */
     for (size_t i = first; i < m->height && !(called && !pairs); i += pairs ? 2 : 1)
         if (!assay_pickle_add_item(m, holder, pairs ? m->stack[i] : ASSAY_PICKLE_NOTHING, m->stack[pairs ? i + 1 : i]))
             return false;
@@ -440,6 +464,7 @@ static bool set_state(assay_pickle_machine *m)
     const unsigned kind = assay_pickle_node_of(m, holder)->kind;
     if (kind != ASSAY_PICKLE_CALL && kind != ASSAY_PICKLE_OBJECT && kind != ASSAY_PICKLE_DICT)
         return assay_pickle_refuse(m, "a state is given to what cannot have one");
+    /* BUILD on a dict: state_dict objects have attributes beside their items. */
     assay_pickle_node_of(m, holder)->c = state;
     return assay_pickle_hold(m, holder, state);
 }
@@ -464,6 +489,7 @@ static bool drop_top(assay_pickle_machine *m)
 {
     uint32_t dropped = 0;
     size_t first = 0;
+    /* POP takes a mark away where nothing lies above it, as Python's machine does. */
     return m->height == assay_pickle_floor(m) && m->marks > 0 ? assay_pickle_pop_mark(m, &first)
                                                               : assay_pickle_pop(m, &dropped);
 }
@@ -491,6 +517,7 @@ static bool run_opcode(assay_pickle_machine *m, uint8_t code)
     case PROTO:
         return check_protocol(m);
     case FRAME:
+        /* FRAME says how many bytes follow for a reader that buffers; nothing depends on it here. */
         return take(m, 8) != NULL;
     case MARK:
         return assay_pickle_set_mark(m);
@@ -587,7 +614,8 @@ static bool run_opcode(assay_pickle_machine *m, uint8_t code)
     }
 }
 
-/* Opcodes of pickles that hold nothing but data. */
+/* Opcodes of pickles that hold nothing but data. A dump of a flight recorder has no bytes, sets or objects: what else
+ * a stream holds is refused before it is run. */
 static bool is_data(uint8_t code)
 {
     switch (code) {
@@ -609,6 +637,7 @@ static bool is_data(uint8_t code)
 
 static void run(assay_pickle_machine *m)
 {
+    /* Protocols 0 and 1 have no PROTO opcode, and are not read. */
     bool going = m->size - m->at >= 2 && m->in[m->at] == PROTO
                      ? true
                      : assay_pickle_refuse(m, "a pickle begins with its protocol, 2 to 5");
@@ -673,6 +702,8 @@ int assay_pickle_stream(const assay_pickle_feed *feed, assay_pickle *out, bool *
     m->err = err;
     m->handed.list = ASSAY_PICKLE_NOTHING;
     m->forms.last = ASSAY_PICKLE_NOTHING;
+    /* The first 256 nodes are the integers 0 to 255, so that dropping an item's nodes never drops one that others
+     * share. */
     for (unsigned i = 0; i < 256 && m->status == ASSAY_OK; i++) /* small integers are never dropped */
         assay_pickle_push_small(m, (uint8_t)i);
     m->height = 0;

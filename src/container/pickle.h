@@ -1,4 +1,4 @@
-/* pickle.h - reads a pickle into a tree of nodes. Inside this folder only.
+/* pickle.h - reads a pickle into a tree of nodes.
  *
  * A pickle is a program for a stack machine that may import modules and call functions. This machine does neither: a
  * function is a node with two names, a call is a node with a function and its arguments, and nobody carries it out.

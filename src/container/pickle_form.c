@@ -6,6 +6,8 @@
 
 #include "container/pickle_stack.h"
 
+/* FORMS_MOST and NAMES_MOST bound memory; TRIED_MOST bounds time: of many forms only the latest are compared with an
+ * item that follows no known order. */
 enum { FORMS_MOST = 1024, ELEMENTS_MOST = 128, NUMBER_MOST = 10, TRIED_MOST = 64, NAMES_MOST = 1 << 16 };
 
 void assay_pickle_forms_release(assay_pickle_forms *f)
@@ -24,7 +26,9 @@ void assay_pickle_forms_forget(assay_pickle_forms *f)
 
 /* ---- learning ---- */
 
-/* How long is an opcode that puts one thing on the stack, its argument included? 0: it is no such, or there is less. */
+/* How long is an opcode that puts one thing on the stack, its argument included? 0: it is no such, or there is less.
+ * Opcodes that put exactly one node on the stack and touch nothing else. Memo writes (BINPUT, MEMOIZE) are not among
+ * them. */
 static size_t push_length(const uint8_t *p, const uint8_t *end)
 {
     size_t length = 0;
@@ -66,6 +70,7 @@ static unsigned find_elements(const uint8_t *bytes, size_t size, uint16_t elemen
 {
     const uint8_t *p = bytes, *end = bytes + size;
     unsigned count = 0, marks = 0;
+    /* Depth by marks: at 1 lie keys and values of the map itself, deeper what lists and maps within hold. */
     while (p < end) {
         const size_t length = push_length(p, end);
         if (length > 0 && marks == 0)
@@ -85,6 +90,7 @@ static unsigned find_elements(const uint8_t *bytes, size_t size, uint16_t elemen
             const unsigned items = *p - 0x84u;
             if (count < items)
                 return 0;
+            /* A tuple takes its items off the stack: one element is left of them, which began with the first. */
             count -= items - 1;
         } else if (length == 0) {
             return 0;
@@ -94,7 +100,8 @@ static unsigned find_elements(const uint8_t *bytes, size_t size, uint16_t elemen
     return 0;
 }
 
-/* Which of some keys this one is; -1: none. */
+/* Which of some keys this one is; -1: none. Keys are known by their memo slots: machines write a key's text once and
+ * name its slot from then on. */
 static int key_of(assay_pickle_machine *m, const uint8_t *key, const char *const *names, unsigned count)
 {
     uint32_t slot = key[1], node = 0;
@@ -147,7 +154,8 @@ static unsigned find_nested(assay_pickle_machine *m, assay_pickle_form *form, co
     return count;
 }
 
-/* What the keys of a map stand for: of feed->numbers, of feed->lists behind them, -1. False: one comes twice. */
+/* What the keys of a map stand for: of feed->numbers, of feed->lists behind them, -1. False: one comes twice. A bit
+ * for each number and list: the feed has at most 16 of either. */
 static bool find_keys(assay_pickle_machine *m, const uint8_t *bytes, const uint16_t *element, unsigned elements,
                       int *meaning, unsigned *nested)
 {
@@ -197,11 +205,13 @@ const assay_pickle_form *assay_pickle_forms_learn(assay_pickle_machine *m, const
     uint16_t element[ELEMENTS_MOST + 1];
     int meaning[ELEMENTS_MOST / 2];
     const unsigned elements = size <= ASSAY_PICKLE_FORM_MOST ? find_elements(bytes, size, element) : 0;
+    /* All numbers count as absent until a hole for them was found. */
     assay_pickle_form form = {
         .at = f->bytes.count, .made = made, .name = f->named, .absent = (1u << m->feed->number_count) - 1};
     unsigned nested = 0;
     size_t from = 0;
     f->last = elements == 0 ? ASSAY_PICKLE_NOTHING : f->last;
+    /* Room for the bytes is made before anything is put there: put_hole() may not fail. */
     if (elements == 0 || f->form.count == FORMS_MOST || f->named == NAMES_MOST || !ASSAY_VEC_RESERVE(&f->bytes, size) ||
         !find_keys(m, bytes, element, elements, meaning, &nested))
         return NULL;
@@ -219,6 +229,7 @@ const assay_pickle_form *assay_pickle_forms_learn(assay_pickle_machine *m, const
     form.size = (uint16_t)(f->bytes.count + (size - from) - form.at);
     form.most = (uint16_t)(form.size + NUMBER_MOST * form.holes);
     memset(form.next, 0xff, sizeof form.next);
+    /* Linear, but only where an item fits no form that was tried: 1024 comparisons of lengths at most. */
     for (size_t i = 0; i < f->form.count; i++)
         if (is_alike(f, &f->form.list[i], &form)) { /* it was too long ago to be tried */
             f->bytes.count = form.at;
@@ -237,6 +248,7 @@ const assay_pickle_form *assay_pickle_forms_learn(assay_pickle_machine *m, const
 
 void assay_pickle_forms_drop(assay_pickle_forms *f, const assay_pickle_form *form)
 {
+    /* Forms are kept in the order in which they were learned; only the last one can go without moving others. */
     if (form != &f->form.list[f->form.count - 1])
         return;
     f->bytes.count = form->at;
@@ -304,6 +316,7 @@ static size_t match(const assay_pickle_forms *f, const assay_pickle_form *form, 
                     unsigned numbers, assay_pickle_number *number)
 {
     const uint8_t *p = bytes, *known = f->bytes.list + form->at;
+    /* `most` bytes are there, so that no number is cut, whatever its width: nothing below asks for the end. */
     if (size < form->most)
         return 0;
     for (unsigned i = 0; i < form->holes; i++) {
@@ -325,6 +338,8 @@ size_t assay_pickle_forms_match(assay_pickle_machine *m, const uint8_t *bytes, s
     const assay_pickle_form *last = f->last < f->form.count ? &f->form.list[f->last] : NULL;
     uint32_t found = ASSAY_PICKLE_NOTHING;
     size_t length = 0;
+    /* First the forms that followed the last one before, in the order of use: machines write entries in cycles. Then
+     * the latest ones, whatever came before. */
     for (unsigned i = 0; i < ASSAY_PICKLE_FORM_NEXT && last && last->next[i] < f->form.count && length == 0; i++) {
         found = last->next[i];
         length = match(f, &f->form.list[found], bytes, size, m->feed->number_count, number);

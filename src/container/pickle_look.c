@@ -20,6 +20,7 @@ bool assay_pickle_is_global(const assay_pickle *p, uint32_t node, const char *mo
     return n && n->kind == ASSAY_PICKLE_GLOBAL && same(p, n->a, n->b, module) && same(p, n->c, n->size, name);
 }
 
+/* The last of several equal keys counts, as in Python. */
 uint32_t assay_pickle_get(const assay_pickle *p, uint32_t node, const char *key)
 {
     uint32_t found = ASSAY_PICKLE_NOTHING;
@@ -34,6 +35,7 @@ uint32_t assay_pickle_get(const assay_pickle *p, uint32_t node, const char *key)
     return found;
 }
 
+/* Linear in i: readers ask for the first few items. */
 uint32_t assay_pickle_at(const assay_pickle *p, uint32_t node, size_t i)
 {
     if (node == ASSAY_PICKLE_NOTHING ||

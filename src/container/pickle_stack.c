@@ -10,8 +10,12 @@
 #include "base/fault.h"
 #include "base/heap.h"
 
+/* Set once by the command, before ranks read anything; all ranks have the same value, so all refuse the same
+ * pickles. */
 static size_t memory = SIZE_MAX; /* that a pickle may take: assay_pickle_set_memory() */
 
+/* NODES_MOST: of a pickle of 1 GiB each node takes 16 bytes then. NESTING_MOST: readers walk trees by recursion, and
+ * this bounds their stack. */
 enum { NODES_MOST = 1 << 26, STREAMED_SLOTS = 1 << 24, STACK_MOST = 1 << 22, NESTING_MOST = 512 };
 
 /* The first thing that is wrong ends the reading. Returns false. */
@@ -35,12 +39,15 @@ static bool grow(assay_pickle_machine *m, void **array, size_t count, size_t *ro
     if (count < *room)
         return true;
     size_t more = *room >= 128 ? 2 * *room : 256;
+    /* What is held is estimated from room, not from use: the estimate is the same at any number of ranks. */
     const size_t held = m->size + m->out.node_room * sizeof *m->out.node + m->out.item_room * sizeof *m->out.item +
                         m->stack_room * sizeof *m->stack;
     if (held > memory || (more - *room) * element > memory - held)
         return assay_pickle_refuse(m, "it takes more memory than half of --memory; give more");
     if (m->feed && more * element > m->feed->memory / 2)
         return assay_pickle_refuse(m, "it takes more memory than --memory leaves for it");
+    /* `room` grows by doubling; a stream has at most half of its memory in one array, for the old and the new one are
+     * there at once. */
     void *grown = assay_heap_grow_large(*array, count * element, more * element);
     if (!grown)
         return assay_pickle_no_memory(m);
@@ -100,6 +107,7 @@ bool assay_pickle_push_new(assay_pickle_machine *m, assay_pickle_node node)
     return assay_pickle_push(m, (uint32_t)m->out.nodes++);
 }
 
+/* Small integers are shared: pickles of sizes and offsets are full of them. */
 bool assay_pickle_push_small(assay_pickle_machine *m, uint8_t integer)
 {
     if (m->small[integer])
@@ -149,6 +157,7 @@ bool assay_pickle_keep_text(assay_pickle_machine *m, const uint8_t *bytes, size_
             return false;
         m->text_room = room;
     }
+    /* Streamed texts are copied: the window that they lie in moves on. */
     *at = (uint32_t)m->text_size;
     if (size > 0)
         memcpy(m->out.text + m->text_size, bytes, size);
@@ -170,7 +179,9 @@ bool assay_pickle_pop_mark(assay_pickle_machine *m, size_t *first)
 bool assay_pickle_hold(assay_pickle_machine *m, uint32_t holder, uint32_t held)
 {
     const unsigned depth = assay_pickle_node_of(m, held)->depth + 1u;
+    /* Somebody outside the item holds a part of it, or the item grew something older: then nothing of it is dropped. */
     m->handed.pinned = m->handed.pinned || holder < m->handed.nodes;
+    /* `seen`: nodes below it were handed out, so the feed believes that they are complete. */
     if (m->given && holder < m->handed.seen && holder != m->stack[0])
         return assay_pickle_refuse(m, "what items of its list hold grows behind them");
     if (depth > NESTING_MOST)
@@ -219,6 +230,7 @@ bool assay_pickle_memo_put(assay_pickle_machine *m, uint64_t slot)
         return assay_pickle_refuse(m, m->feed ? "a memo slot beyond 2^24" : "a memo slot beyond 2^26");
     if (m->feed) {
         assay_pickle_handed *h = &m->handed;
+        /* More memo slots than there is room to note: the item is kept whole. */
         h->pinned = h->pinned || h->puts == sizeof h->put / sizeof *h->put;
         if (!h->pinned)
             h->put[h->puts++] = slot;
@@ -226,6 +238,7 @@ bool assay_pickle_memo_put(assay_pickle_machine *m, uint64_t slot)
     uint32_t **page = &m->memo[slot / ASSAY_PICKLE_PAGE];
     if (!*page && !(*page = assay_alloc_zeroed(ASSAY_PICKLE_PAGE, sizeof **page)))
         return assay_pickle_no_memory(m);
+    /* A slot that is filled again changes what the bytes of known forms mean. */
     if ((*page)[slot % ASSAY_PICKLE_PAGE] != 0)
         assay_pickle_forms_forget(&m->forms);
     else
@@ -270,11 +283,14 @@ static void save_text(assay_pickle_machine *m, uint64_t slot, size_t *nodes, siz
     *slot_at(m, slot) = (uint32_t)++ * nodes;
 }
 
+/* Drops what the item made, but for texts in the memo, which later items may name. Anything else in the memo pins
+ * it. */
 void assay_pickle_drop_item(assay_pickle_machine *m)
 {
     assay_pickle_handed *h = &m->handed;
     uint32_t last = 0;
     bool texts = !h->pinned && h->nodes > 0;
+    /* save_text() moves texts to the front one after the other; that is safe only in the order in which they lie. */
     for (unsigned i = 0; i < h->puts && texts; i++) { /* texts in the order in which they were made, each in one slot */
         const uint32_t number = *slot_at(m, h->put[i]);
         if (number - 1 < h->nodes)

@@ -6,8 +6,11 @@
 
 #include "base/fault.h"
 
+/* MARK: bytes of the longest byte order mark. */
 enum { RAW = 64 << 10, MARK = 3 };
 
+/* Invariant: of UTF-16 raw[at, size) was read and not turned into characters yet; of anything else only head[head_at,
+ * head_size) waits, and the rest goes through without a copy. */
 struct assay_utf8 {
     assay_unpacked *bytes;
     enum { AS_IT_IS, LITTLE, BIG } order;
@@ -34,6 +37,7 @@ static int begin(assay_utf8 *t, const char *path, assay_error *err)
     int status = ASSAY_OK;
     for (size_t got = 1; status == ASSAY_OK && got > 0 && t->head_size < MARK; t->head_size += got)
         status = assay_unpacked_read(t->bytes, t->head + t->head_size, MARK - t->head_size, &got, &t->why);
+    /* Damage is told by the first read: a file whose beginning is whole is opened. */
     if (status == ASSAY_EFORMAT)
         t->failed = status;
     else if (status != ASSAY_OK)
@@ -56,6 +60,8 @@ static int begin(assay_utf8 *t, const char *path, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Bytes of foreign files come in here. Without a mark they are handed out as they are, whether they are UTF-8 or
+ * not. */
 int assay_utf8_open(assay_store *store, const char *path, assay_utf8 **out, assay_error *err)
 {
     assay_utf8 *t = assay_alloc_zeroed(1, sizeof *t);
@@ -135,9 +141,11 @@ static bool next_character(assay_utf8 *t, uint32_t *c)
 
 int assay_utf8_read(assay_utf8 *t, void *to, size_t room, size_t *got, assay_error *err)
 {
+    /* A character that does not fit `room` waits for the next call. */
     enum { LONGEST = 4 }; /* bytes of a character, in both */
     uint8_t *out = to;
     uint32_t c = 0;
+    /* Opening read these bytes to look for a mark: they come first. */
     *got = 0;
     if (t->order == AS_IT_IS && t->head_at < t->head_size) {
         const size_t head = t->head_size - t->head_at < room ? t->head_size - t->head_at : room;
@@ -160,6 +168,7 @@ int assay_utf8_read(assay_utf8 *t, void *to, size_t room, size_t *got, assay_err
 
 bool assay_utf8_seek(assay_utf8 *t, uint64_t offset)
 {
+    /* In UTF-16 an offset of the text is none of the file. */
     if (t->order != AS_IT_IS || !assay_unpacked_seek(t->bytes, offset))
         return false;
     t->head_at = t->head_size;

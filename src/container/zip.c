@@ -25,10 +25,11 @@ enum {
     DIRECTORY_MOST = 1 << 30,
     NEAR = 4096,        /* entries no further apart are read together, */
     WINDOW = 128 << 10, /* so many bytes at once: more than a local header can have */
-    ENCRYPTED = 1       /* a flag */
+    ENCRYPTED = 1       /* bit 0 of the general purpose flags */
 };
 
-/* A zip file while its directory is read. */
+/* A zip file while its directory is read. The offsets and sizes in a zip file are a stranger's: each is checked
+ * against the file, and against the others, before it is used. */
 typedef struct source {
     assay_view_read *read;
     void *context;
@@ -73,7 +74,8 @@ static int no_memory(const source *s)
 
 /* ---- the end record ---- */
 
-/* A field of the end record against the zip64 record's: equal, or all ones. */
+/* A field of the end record against the zip64 record's: equal, or all ones. 32-bit fields that are all ones refer to
+ * the zip64 record; others have to say the same as that, or tools would see different files. */
 static bool agrees(uint64_t narrow, uint64_t all_ones, uint64_t wide)
 {
     return narrow == wide || narrow == all_ones;
@@ -84,9 +86,11 @@ static int read_end64(const source *s, uint64_t at, const uint8_t *locator, cons
 {
     uint8_t b[END64];
     const uint64_t record = u64(locator + 8);
+    /* Bytes 8 to 15 of the locator; the record has 56 bytes at least. */
     if (record > at || at - record < END64)
         return wrong(s, at, "the zip64 end record does not lie before its locator");
     ASSAY_TRY(s->read(s->context, record, b, sizeof b, s->err));
+    /* The record's length is counted from behind its own field: 12 bytes less than the whole. */
     if (!is_mark(b, 6, 6) || u64(b + 4) != at - record - 12)
         return wrong(s, record, "there is no zip64 end record that ends at its locator");
     if (u32(locator + 4) != 0 || u32(locator + 16) > 1 || u32(b + 16) != 0 || u32(b + 20) != 0 ||
@@ -120,6 +124,7 @@ static int find_directory(const source *s, directory *out)
     const uint64_t from = s->size - size;
     uint8_t *tail = assay_alloc(size);
     int status = tail ? s->read(s->context, from, tail, size, s->err) : no_memory(s);
+    /* Searched backwards: the comment behind the end record may hold bytes that look like one. */
     size_t at = size < END ? 0 : size - END + 1;
     const size_t first = size > END_FURTHEST ? size - END_FURTHEST : 0;
     while (status == ASSAY_OK && at > first && !is_mark(tail + at - 1, 5, 6))
@@ -146,6 +151,7 @@ static bool take_wide(const uint8_t *extra, size_t size, assay_zip_entry *e)
 {
     uint64_t *const wide[] = {&e->size, &e->compressed, &e->header};
     const uint8_t *end = extra + size, *at = NULL, *stop = NULL;
+    /* Field 1 is zip64's; the first one counts if it comes twice. */
     for (const uint8_t *p = extra; end - p >= 4 && end - p - 4 >= u16(p + 2); p += 4 + u16(p + 2))
         if (u16(p) == 1 && !at) {
             at = p + 4;
@@ -171,6 +177,8 @@ static int take_entry(const source *s, const uint8_t *b, uint64_t at, assay_zip_
                            .method = u16(b + 10)};
     if (!take_wide(b + CENTRAL + u16(b + 28), u16(b + 30), e))
         return wrong(s, at, "an entry's size or place does not stand in its zip64 field");
+    /* 0xffff: the number of the disk stands in the zip64 field, and is 0 there, since find_directory() refused other
+     * disks. */
     if (u16(b + 34) != 0 && u16(b + 34) != 0xffff)
         return wrong(s, at, "a zip file in several parts is not read");
     if (u16(b + 8) & ENCRYPTED)
@@ -195,7 +203,8 @@ static uint64_t entry_size(const uint8_t *b)
     return CENTRAL + (uint64_t)u16(b + 28) + u16(b + 30) + u16(b + 32);
 }
 
-/* Takes the entries up to the first that is wrong. */
+/* Takes the entries up to the first that is wrong. Entries are appended without a look for equal names;
+ * take_entries() looks for them afterwards, all at once. */
 static int take_each(const source *s, const directory *d, const uint8_t *bytes, assay_zip *out)
 {
     uint64_t at = 0;
@@ -213,7 +222,8 @@ static int take_each(const source *s, const directory *d, const uint8_t *bytes, 
     return at == d->size ? ASSAY_OK : wrong(s, d->at + at, "the directory has more than its entries");
 }
 
-/* A name that stands twice is wrong before anything that follows it. */
+/* A name that stands twice is wrong before anything that follows it. `again` counts entries, so its place in the
+ * directory is found by walking over those before it. */
 static int take_entries(const source *s, const directory *d, const uint8_t *bytes, assay_zip *out)
 {
     uint64_t at = 0;
@@ -230,6 +240,8 @@ static int take_entries(const source *s, const directory *d, const uint8_t *byte
 
 static int read_directory(const source *s, const directory *d, assay_zip *out)
 {
+    /* The entries that the end record promises may be more than the directory has room for: nothing is reserved for
+     * those. */
     const uint64_t most = d->size / CENTRAL < d->entries ? d->size / CENTRAL : d->entries;
     uint8_t *bytes = assay_heap_alloc_large((size_t)d->size);
     out->names = assay_dict_new();
@@ -268,8 +280,9 @@ typedef struct locals {
     uint64_t free_from; /* behind the data of the entries so far */
 } locals;
 
-/* `size` bytes of a local header, valid until the next call; the one behind it is at `next`. NULL and *status when they
- * cannot be read. */
+/* `size` bytes of a local header, valid until the next call; the one behind it is at `next`. NULL and *status when
+ * they cannot be read. Entries in the order of the file are the rule, so a window that moves forward serves many
+ * headers with one read. */
 static const uint8_t *read_local(locals *l, uint64_t at, size_t size, uint64_t next, int *status)
 {
     const source *s = l->s;
@@ -295,6 +308,7 @@ static int check_local(locals *l, const assay_zip *zip, assay_zip_entry *e, uint
     size_t length = 0;
     int status = ASSAY_OK;
     const char *name = assay_dict_name(zip->names, (uint32_t)(e - zip->entry), &length);
+    /* Overlapping entries would let a small file unpack to any size. */
     if (e->header < l->free_from)
         return wrong(s, e->header, "two entries lie over one another");
     if (e->header > end || end - e->header < LOCAL + length)
@@ -306,6 +320,7 @@ static int check_local(locals *l, const assay_zip *zip, assay_zip_entry *e, uint
         return wrong(s, e->header, "there is no entry where the directory says one");
     if (u16(b + 26) != length || memcmp(b + LOCAL, name, length) != 0)
         return wrong(s, e->header, "an entry has another name than the directory says");
+    /* Only the local header tells how long its own extra field is, so only now it is known where data begin. */
     e->data = e->header + LOCAL + length + u16(b + 28);
     if (e->data > end || end - e->data < e->compressed)
         return wrong(s, e->header, "an entry goes on into the directory");
@@ -317,6 +332,7 @@ static int check_local(locals *l, const assay_zip *zip, assay_zip_entry *e, uint
 static assay_zip_entry **order_by_place(const source *s, const assay_zip *zip, size_t count, int *status)
 {
     size_t in_order = 1;
+    /* Writers list entries as they wrote them: mostly nothing has to be sorted. */
     while (in_order < count && zip->entry[in_order - 1].header <= zip->entry[in_order].header)
         in_order++;
     if (in_order >= count)
@@ -346,6 +362,7 @@ static int check_locals(const source *s, const directory *d, assay_zip *zip)
     return status;
 }
 
+/* Three steps, each of which uses only what the one before has checked (see the head of this file). */
 int assay_zip_open(assay_view_read *read, void *context, uint64_t size, const char *path, assay_zip *out,
                    assay_error *err)
 {

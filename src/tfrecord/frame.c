@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 
+/* Bytes come from files of any machine: no load of a wider type, which would depend on the machine's order of bytes. */
 static uint64_t load_le(const uint8_t *bytes, unsigned size)
 {
     uint64_t value = 0;
@@ -11,6 +12,8 @@ static uint64_t load_le(const uint8_t *bytes, unsigned size)
     return value;
 }
 
+/* Called with the record's length as the index tells it: a frame that is sound in itself but has another length is
+ * not the record that the index means. */
 int assay_frame_check_head(const uint8_t *head, uint64_t record_length, const char *path, uint64_t offset,
                            assay_error *err)
 {

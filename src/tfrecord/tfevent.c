@@ -5,6 +5,7 @@
 
 #include "base/crc32c.h"
 
+/* Sizes are computed before anything is written, because protobuf puts the length of a message in front of it. */
 size_t assay_pb_varint_size(uint64_t value)
 {
     size_t size = 1;
@@ -32,6 +33,7 @@ void assay_pb_put_field(assay_buf *out, int field, const void *bytes, size_t siz
     assay_put_bytes(out, bytes, size);
 }
 
+/* Protobuf leaves out a number that is 0. */
 void assay_pb_put_int(assay_buf *out, int field, int64_t value)
 {
     if (value) {
@@ -54,6 +56,8 @@ void assay_tfevent_put_frame(assay_buf *out, uint64_t message)
     assay_put_u32(out, assay_crc32c_mask(assay_crc32c(0, length, sizeof length)));
 }
 
+/* Numbers of fields are those of TensorFlow's event.proto and summary.proto: 1 wall_time, 2 step, 5 summary, and in
+ * it 1 value. */
 void assay_tfevent_put_start(assay_buf *out, double wall_time, int64_t step, uint64_t value)
 {
     assay_pb_put_key(out, 1, ASSAY_WIRE_FIXED64);
@@ -65,6 +69,7 @@ void assay_tfevent_put_start(assay_buf *out, double wall_time, int64_t step, uin
     assay_pb_put_varint(out, value);
 }
 
+/* 9: the key and the eight bytes of wall_time. */
 uint64_t assay_tfevent_size(int64_t step, uint64_t value)
 {
     return 9 + (step ? 1 + assay_pb_varint_size((uint64_t)step) : 0) + assay_pb_field_size(assay_pb_field_size(value));
@@ -93,6 +98,7 @@ size_t assay_tfevent_begin(assay_buf *out)
 
 void assay_tfevent_put_version(assay_buf *out, double wall_time)
 {
+    /* TensorBoard takes a file for an event file only when its first event has this version. */
     static const char version[] = "brain.Event:2";
     size_t start = assay_tfevent_begin(out);
     assay_pb_put_key(out, 1, ASSAY_WIRE_FIXED64);
@@ -103,6 +109,7 @@ void assay_tfevent_put_version(assay_buf *out, double wall_time)
 
 void assay_tfevent_put_scalar(assay_buf *out, double wall_time, int64_t step, const char *tag, double value)
 {
+    /* TensorBoard's scalars are floats of 32 bits. */
     float narrow = (float)value;
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof bits);

@@ -1,6 +1,7 @@
 /* wire.c - the protobuf wire format. */
 #include "tfrecord/wire.h"
 
+/* One byte is by far the most frequent case. */
 size_t assay_varint(const uint8_t *bytes, size_t size, uint64_t *value)
 {
     uint64_t v = 0;
@@ -28,6 +29,7 @@ static int damage(const assay_wire *w, uint64_t at, const char *what, assay_erro
 static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_t size, size_t used, assay_error *err)
 {
     size_t more = 0;
+    /* A field that is a number has no content: [at, end) is empty. */
     f->at = f->end = 0;
     if (f->type == ASSAY_WIRE_FIXED64 || f->type == ASSAY_WIRE_FIXED32) {
         more = f->type == ASSAY_WIRE_FIXED64 ? 8 : 4;
@@ -39,6 +41,7 @@ static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_
         w->at += used + more;
         return 1;
     }
+    /* Groups (types 3 and 4) are long deprecated, and no writer of these messages has them. */
     if (f->type != ASSAY_WIRE_VARINT && f->type != ASSAY_WIRE_BYTES)
         return damage(w, w->at, "a field of a type that does not occur here", err);
     more = assay_varint(bytes + used, size - used, &f->value);
@@ -46,6 +49,7 @@ static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_
         return damage(w, w->at, "a number is cut short", err);
     w->at += used + more;
     if (f->type == ASSAY_WIRE_BYTES) {
+        /* Untrusted length: content must end within the message that holds it. */
         if (f->value > w->end - w->at)
             return damage(w, w->at, "a field is longer than the message that holds it", err);
         f->at = w->at;
@@ -56,6 +60,7 @@ static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_
 
 int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
 {
+    /* A look gives 64 bytes or all that is left (base/view.h): more than a key and a number take. */
     if (w->at >= w->end)
         return 0;
     size_t size = 0;
@@ -63,6 +68,7 @@ int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
     const uint8_t *bytes = assay_view_look(w->view, w->at, w->end, &size, &status, err);
     if (!bytes)
         return status;
+    /* The quick way must accept nothing that the way below refuses. */
     if (size > 1 && bytes[0] >= 1 << 3 && bytes[0] < 0x80 && (bytes[0] & 7) == ASSAY_WIRE_BYTES && bytes[1] < 0x80 &&
         bytes[1] <= w->end - w->at - 2) { /* most fields are such: a small number and a short content */
         w->at += 2;
