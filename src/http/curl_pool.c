@@ -14,6 +14,8 @@
 
 enum { LARGE_BODY = 1 << 20 }; /* new memory for one costs about as much as its bytes do */
 
+/* Lists and states: begin -> WAITING -> RUNNING -> OVER, or from RUNNING by way of RESTING back to WAITING when
+ * judge() asks for another attempt. */
 typedef enum call_state { WAITING, RUNNING, RESTING, OVER } call_state;
 
 struct assay_http_call {
@@ -21,7 +23,8 @@ struct assay_http_call {
     const assay_http_work *work;
     void *context;
     call_state state;
-    bool dropped;                /* nobody waits for it any more */
+    bool dropped; /* nobody waits for it any more */
+    /* `at` is where the list points to this call (a `next`, or the list's `first`): taking it out needs no search. */
     assay_http_call *next, **at; /* within the list of its state */
     unsigned attempt;
     double due; /* RESTING: when the next attempt begins */
@@ -35,10 +38,14 @@ typedef struct call_list {
     assay_http_call *first, **end;
 } call_list;
 
+/* Who touches what: `lock` guards the lists, the states, `slept`, `stop`, `news` and `spare`; `multi`, `idle` and the
+ * handles are the thread's alone. */
 struct assay_http_pool {
     pthread_mutex_t lock;
     pthread_cond_t ended; /* a call is over */
     pthread_t thread;
+    /* A fork copies this struct without its thread: calls in the child see another process id, and leave everything
+     * as it is. */
     pid_t owner; /* the process that has the thread */
     CURLM *multi;
     call_list waiting, running, resting;
@@ -102,9 +109,11 @@ static void free_call(assay_http_call *call)
     free(call);
 }
 
+/* Called by the thread while it takes a body in (curl_request.c), without the lock. */
 bool http_pool_lend(assay_http_pool *pool, size_t size, assay_buf *body)
 {
     pthread_mutex_lock(&pool->lock);
+    /* "<=": the buffer needs a byte more than the body has (assay_buf reserves one for a terminator). */
     unsigned i = size >= LARGE_BODY && !body->data ? pool->spare_count : 0;
     while (i > 0 && pool->spare[i - 1].room <= size)
         i--;
@@ -117,7 +126,7 @@ bool http_pool_lend(assay_http_pool *pool, size_t size, assay_buf *body)
     return i > 0;
 }
 
-/* With the lock held. */
+/* Called with the lock held. A dropped call has no owner left; others are freed by assay_http_end(). */
 static void conclude(assay_http_call *call)
 {
     call->state = OVER;
@@ -154,6 +163,7 @@ static void start(assay_http_pool *pool, assay_http_call *call)
     call->status = call->work->prepare(call->context, ++call->attempt, &request, &call->error);
     if (call->status == ASSAY_OK)
         call->status = http_configure(&call->transfer, &request, &call->error);
+    /* CURLOPT_PRIVATE leads from a finished transfer back to its call. */
     if (call->status == ASSAY_OK && (curl_easy_setopt(curl, CURLOPT_PRIVATE, call) != CURLE_OK ||
                                      curl_multi_add_handle(pool->multi, curl) != CURLM_OK)) {
         http_drop(&call->transfer);
@@ -174,6 +184,7 @@ static void finish(assay_http_pool *pool, assay_http_call *call, CURLcode code)
     call->status = http_take(&call->transfer, code, &call->error);
     give_handle(pool, call->transfer.curl, code == CURLE_OK);
     list_take(call);
+    /* A call that was dropped is not judged: its context may be about to go. */
     double wait = call->dropped ? -1 : call->work->judge(call->context, call->attempt, call->status, &call->answer);
     if (wait < 0) {
         conclude(call);
@@ -186,6 +197,7 @@ static void finish(assay_http_pool *pool, assay_http_call *call, CURLcode code)
 /* Ends what nobody waits for, begins what is due, and tells how long the thread may sleep. With the lock held. */
 static int turn(assay_http_pool *pool)
 {
+    /* A second at most: a wake-up that is lost delays a call no longer than that. */
     double now = assay_clock_seconds(), least = 1;
     for (assay_http_call *call = pool->running.first, *next; call; call = next) {
         next = call->next;
@@ -204,6 +216,7 @@ static int turn(assay_http_pool *pool)
             conclude(call);
         } else if (call->due <= now) {
             list_take(call);
+            /* Rested calls go first: somebody has waited for them longer than for those that were begun since. */
             list_put(call, WAITING, true);
         } else if (call->due - now < least) {
             least = call->due - now;
@@ -220,6 +233,7 @@ static void *serve(void *context)
     pthread_mutex_lock(&pool->lock);
     while (!pool->stop) {
         int running = 0, left = 0, sleep = turn(pool);
+        /* Waiters are woken without the lock, so `news` is read with it. */
         const bool news = pool->news;
         pool->news = false;
         pthread_mutex_unlock(&pool->lock);
@@ -365,6 +379,7 @@ assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *
     list_put(call, WAITING, urgent);
     bool free_handle = pool->under_way < pool->most;
     pthread_mutex_unlock(&pool->lock);
+    /* The thread sleeps in curl_multi_poll(); without a free handle a wake-up would change nothing. */
     if (free_handle)
         curl_multi_wakeup(pool->multi);
     return call;
@@ -389,6 +404,7 @@ int assay_http_wait(assay_http_call *call, assay_http_answer **answer, assay_err
         pthread_mutex_lock(&pool->lock);
     else if (call->state != OVER)
         return assay_fail(err, ASSAY_EINTERNAL, "the process was forked while it was asked for");
+    /* Whoever waits for a call needs it now: it overtakes those that were begun ahead of time. */
     if (call->state == WAITING) { /* before those that nobody waits for yet */
         list_take(call);
         list_put(call, WAITING, true);
@@ -406,6 +422,7 @@ void assay_http_end(assay_http_call *call)
         return;
     assay_http_pool *pool = call->pool;
     pthread_mutex_lock(&pool->lock);
+    /* A call that runs or rests is in the thread's hands: it frees the call at its next turn. */
     bool wake = call->state == RUNNING || call->state == RESTING;
     call->dropped = true;
     if (call->state == WAITING)

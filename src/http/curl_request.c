@@ -14,12 +14,14 @@ enum { LINES_MOST = 256 << 10 }; /* of heads: interim answers (1xx) may come wit
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode started;
+/* Tests run without a network; this makes a request to anything else fail instead of leaving the machine. */
 static bool loopback_only;
 
 static void start_library(void)
 {
     const char *only = getenv("ASSAY_TEST_LOOPBACK");
     loopback_only = only && strcmp(only, "1") == 0;
+    /* curl_global_init() is not thread-safe in older versions: once, whoever comes first. */
     started = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
@@ -66,6 +68,7 @@ static size_t take_line(char *bytes, size_t size, size_t count, void *context)
     transfer->lines += length;
     if (transfer->lines > LINES_MOST)
         return 0;
+    /* A redirect, a proxy or an interim answer puts a head of its own before the last one. */
     if (length > 5 && memcmp(bytes, "HTTP/", 5) == 0)
         assay_buf_clear(head);
     while (length > 0 && (bytes[length - 1] == '\r' || bytes[length - 1] == '\n'))
@@ -77,7 +80,8 @@ static size_t take_line(char *bytes, size_t size, size_t count, void *context)
     return assay_buf_status(head) == ASSAY_OK ? size * count : 0;
 }
 
-/* Memory for all of a body whose length the head tells: growing would copy it again and again. */
+/* Memory for all of a body whose length the head tells: growing would copy it again and again. The length is a
+ * stranger's: it is bounded by the ceiling of the request, and memory is taken only for what it may be. */
 static void make_room(http_transfer *transfer)
 {
     assay_buf *body = &transfer->answer->body;
@@ -100,6 +104,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
     assay_buf *body = &transfer->answer->body;
     if (body->size == 0)
         make_room(transfer);
+    /* More than was asked for: the transfer is stopped by taking less than was given. */
     if (size * count > body->ceiling - body->size) {
         transfer->long_body = true;
         return 0;
@@ -162,6 +167,8 @@ static assay_http_fault fault_of(CURLcode code, const http_transfer *transfer, c
 /* Whether the reason may pass, and the request certainly changed nothing. */
 static bool may_pass(assay_http_fault fault, bool sent)
 {
+    /* What was sent may have changed something at the server: of those faults only requests without a byte out are
+     * tried again. */
     return fault == ASSAY_HTTP_RESOLVE || fault == ASSAY_HTTP_CONNECT || fault == ASSAY_HTTP_TLS ||
            ((fault == ASSAY_HTTP_TIMEOUT || fault == ASSAY_HTTP_BROKEN) && !sent);
 }
@@ -170,6 +177,7 @@ static bool may_pass(assay_http_fault fault, bool sent)
  * ignore it. */
 static struct curl_slist *make_headers(const assay_http_request *request)
 {
+    /* "Accept:" and "Expect:" without a value take libcurl's own headers away. */
     static const char *const ours[] = {"Accept:", "Expect:", "User-Agent: assay", NULL};
     struct curl_slist *list = NULL;
     for (int part = 0; part < 2; part++) {
@@ -192,11 +200,17 @@ static CURLcode set_options(http_transfer *transfer, const assay_http_request *r
     CURLcode bad = CURLE_OK;
 #define SET(option, value) bad = bad ? bad : curl_easy_setopt(curl, option, value)
     SET(CURLOPT_ERRORBUFFER, transfer->detail);
+    /* No signal for a slow resolver: this is a thread. */
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    /* HTTP/1.1: requests are many and large, and connections are kept; several on one connection would wait for each
+     * other's bytes. */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    /* A redirect of S3 goes to another region and needs another signature; src/s3 follows it itself. */
     SET(CURLOPT_FOLLOWLOCATION, 0L);
+    /* Keys may have "/../" in them; libcurl would shorten the path, and the signature would be that of another one. */
     SET(CURLOPT_PATH_AS_IS, 1L);
+    /* Passwords of ~/.netrc are for other programs. */
     SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     SET(CURLOPT_SSL_VERIFYPEER, 1L);
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
@@ -209,6 +223,7 @@ static CURLcode set_options(http_transfer *transfer, const assay_http_request *r
     SET(CURLOPT_TIMEOUT_MS, (long)(request->seconds * 1000));
     if (request->stall_seconds > 0) {
         SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+        /* Less than one byte a second for so long ends a transfer, however long a good one may take. */
         SET(CURLOPT_LOW_SPEED_TIME, (long)(request->stall_seconds + 0.5));
     }
     SET(CURLOPT_HTTPHEADER, transfer->headers);
@@ -232,6 +247,7 @@ static CURLcode set_method(CURL *curl, const assay_http_request *request)
         return curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     if (strcmp(request->method, "HEAD") == 0)
         return curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    /* POSTFIELDS does not copy the body: it stays the caller's until the call is over. */
     if (request->body || strcmp(request->method, "POST") == 0) { /* PUT too: the body lies in memory */
         SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->size);
         SET(CURLOPT_POSTFIELDS, request->body ? request->body : "");
@@ -303,6 +319,7 @@ int http_take(http_transfer *transfer, CURLcode code, assay_error *err)
         answer->fault = fault_of(code, transfer, &what);
         answer->again = may_pass(answer->fault, answer->sent);
         assay_fail(err, status, "%s: %s", what, transfer->detail[0] ? transfer->detail : curl_easy_strerror(code));
+        /* libcurl's "out of memory" after something was sent means a head that is too long; see fault_of(). */
         if ((code == CURLE_OUT_OF_MEMORY && !answer->sent) || answer->body.status == ASSAY_ENOMEM ||
             answer->head.status == ASSAY_ENOMEM)
             status = ASSAY_ENOMEM;

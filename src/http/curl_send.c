@@ -13,6 +13,7 @@ static CURLcode perform(CURL *curl)
     sigaddset(&broken, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &broken, &before);
     CURLcode code = curl_easy_perform(curl);
+    /* A SIGPIPE that came while it was blocked is taken here, unless the caller had it blocked before. */
     if (!sigismember(&before, SIGPIPE))
         (void)sigtimedwait(&broken, NULL, &now);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

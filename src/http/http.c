@@ -23,6 +23,7 @@ void assay_http_answer_release(assay_http_answer *answer)
 const char *assay_http_header(const assay_http_answer *answer, const char *name)
 {
     size_t length = strlen(name);
+    /* head is a row of terminated lines (take_line). */
     for (size_t i = 0; i < answer->head.size;) {
         const char *line = (const char *)answer->head.data + i;
         if (strncasecmp(line, name, length) == 0 && line[length] == ':')
@@ -32,6 +33,7 @@ const char *assay_http_header(const assay_http_answer *answer, const char *name)
     return NULL;
 }
 
+/* Doubles with each attempt: 1, 2, 4 times `backoff`. */
 double assay_http_backoff(double backoff, unsigned attempt, double asked, double most)
 {
     double wait = backoff;
@@ -51,6 +53,7 @@ void assay_http_put_url(const char *url, bool host_only, assay_buf *out)
     size_t scheme = assay_http_scheme(url), length = strlen(url);
     const char *authority = url + scheme;
     size_t host = strcspn(authority, "/?#");
+    /* The last @ ends user and password, which may have one in them. */
     for (size_t i = host; i > 0; i--) {
         if (authority[i - 1] == '@') {
             authority += i;
@@ -67,6 +70,7 @@ void assay_http_put_url(const char *url, bool host_only, assay_buf *out)
         assay_put_bytes(out, path, strcspn(path, "?#"));
 }
 
+/* Unreserved characters of RFC 3986, section 2.3. */
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||

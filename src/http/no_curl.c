@@ -10,6 +10,7 @@ bool assay_http_available(void)
 
 const char *assay_http_version(void)
 {
+    /* NULL: `assay --version` says that there is none. */
     return NULL;
 }
 

@@ -11,10 +11,13 @@
 
 int assay_comm_open_world(int *argc, char ***argv, bool force_mpi, assay_comm **out, assay_error *err)
 {
+    /* calloc, not assay_alloc(): faults are armed with the rank, which is not known before this. */
     assay_comm *comm = calloc(1, sizeof *comm);
     if (!comm)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     *comm = (assay_comm){.calls = &assay_comm_serial, .size = 1, .nodes = 1, .library = "serial"};
+    /* A process that a launcher started, or that asked for MPI; anything else never loads its runtime, which takes
+     * longer than a small report. */
     int status = force_mpi || assay_launched() ? assay_comm_open_mpi(comm, argc, argv, err) : ASSAY_OK;
     if (status == ASSAY_OK)
         *out = comm;
@@ -30,6 +33,7 @@ void assay_comm_close(assay_comm *comm)
     free(comm);
 }
 
+/* Written once before the handler is set. */
 static volatile sig_atomic_t agreed;
 
 static void leave(int number)
@@ -45,6 +49,7 @@ void assay_comm_finish(assay_comm *comm, int code)
     const struct sigaction action = {.sa_handler = leave};
     fflush(NULL);
     agreed = code;
+    /* _exit from a handler is safe, and the code that the ranks agreed on is what counts by now. */
     for (size_t i = 0; comm && comm->mpi && i < sizeof fatal / sizeof *fatal; i++)
         (void)sigaction(fatal[i], &action, NULL);
     assay_comm_close(comm);
@@ -76,6 +81,7 @@ void assay_comm_traffic(const assay_comm *comm, uint64_t *messages, uint64_t *by
     *bytes = comm->bytes;
 }
 
+/* From here on one line each: comm_serial.c and comm_mpi.c do the work. */
 int assay_comm_agree(assay_comm *comm, int status, assay_error *err)
 {
     return comm->calls->agree(comm, status, err);

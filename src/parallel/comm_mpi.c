@@ -22,6 +22,7 @@
 #include "base/pause.h"
 #include "parallel/comm_calls.h"
 
+/* Tags keep kinds of messages apart: a note must never be taken for the bytes of a result. */
 enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4 /* and the kind */ };
 
 /* Behind assay_comm.mpi. */
@@ -78,7 +79,7 @@ static int find_pmix(struct dl_phdr_info *info, size_t size, void *found)
 
 /* Open MPI 4.1 unloads its client of PMIx in MPI_Finalize before it ends the thread that calls it: when the launcher
  * notifies the process at that moment, as happens once in some thousand runs, the thread calls what is not there any
- * more. This keeps it there. */
+ * more. This keeps it there. Called right before MPI_Finalize. */
 static void keep_pmix(void)
 {
     char library[LIBRARY_ROOM];
@@ -102,6 +103,7 @@ static void end_mpi(assay_comm *c)
     mpi_state *state = c->mpi;
     bool end = state->started, posted = has_posted(state);
     MPI_Comm_free(&state->comm);
+    /* A message that is on its way still reads the state: leaking it is better than freeing it under MPI. */
     if (!posted)
         free(state);
     if (end) {
@@ -115,11 +117,13 @@ static int start_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
 {
     int running = 0, level;
     MPI_Initialized(&running);
+    /* FUNNELED: only the main thread calls MPI; threads of HTTP and of foreign rules never do. */
     if (!running && MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return assay_fail(err, ASSAY_EMPI, "MPI could not be started");
     mpi_state *state = calloc(1, sizeof *state);
     if (!state)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    /* `started` decides who calls MPI_Finalize: libassay may be used within a program that has MPI already. */
     state->started = !running;
     for (int kind = 0; kind < ASSAY_POSTS; kind++)
         state->posted[kind][0] = state->posted[kind][1] = MPI_REQUEST_NULL;
@@ -127,6 +131,7 @@ static int start_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
         free(state);
         return assay_fail(err, ASSAY_EMPI, "MPI_COMM_WORLD could not be duplicated");
     }
+    /* On the duplicate only: what a host program does with its own communicators stays as it was. */
     MPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN);
     c->mpi = state;
     c->end_mpi = end_mpi;
@@ -144,6 +149,7 @@ int assay_comm_handle(assay_comm *c, MPI_Comm *out, assay_error *err)
 /* Waits for a request, at most so many seconds (0: for ever). */
 static int finish_request(MPI_Request *request, double seconds)
 {
+    /* Ranks of a job that was cancelled may never come: callers with a limit give up, and abort. */
     const double end = seconds > 0 ? MPI_Wtime() + seconds : HUGE_VAL;
     assay_pause pause = {0};
     int done = 0;
@@ -180,9 +186,12 @@ static int reduce_all(assay_comm *c, void *values, int count, MPI_Datatype type,
 void assay_comm_abort(assay_comm *c, int code)
 {
     MPI_Abort(comm_of(c), code);
+    /* MPI_Abort may return. */
     _exit(code);
 }
 
+/* Two steps: the lowest rank that failed, then its status and message. All ranks return the same, also when several
+ * failed in different ways. */
 static int mpi_agree(assay_comm *c, int status, assay_error *err)
 {
     int first = status == ASSAY_OK ? INT_MAX : c->rank;
@@ -220,6 +229,7 @@ static int send_pieces(assay_comm *c, int to, const uint8_t *bytes, uint64_t siz
  * much, the message is cut off (MPI_ERR_TRUNCATE), which not every transport of Open MPI survives. */
 static void receive_lost(assay_comm *c, int from, int tag, int size)
 {
+    /* Sizes up to PIECE; scrap serves where not even that can be had. */
     uint8_t scrap[4096], *room = malloc((size_t)size);
     int most = room || size < (int)sizeof scrap ? size : (int)sizeof scrap;
     (void)MPI_Recv(room ? room : scrap, most, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE);
@@ -260,6 +270,8 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
 static int mpi_send(assay_comm *c, int to, const assay_buf *bytes)
 {
     uint64_t size = bytes->size;
+    /* Issend completes only once the receiver has begun to receive: so a sender sleeps in finish_request() instead of
+     * waiting busily in MPI_Send. */
     MPI_Request taken; /* when the receiver is there for the rest */
     if (MPI_Issend(&size, 1, MPI_UINT64_T, to, TAG_BYTES, comm_of(c), &taken) != MPI_SUCCESS ||
         finish_request(&taken, 0) != ASSAY_OK)
@@ -289,6 +301,8 @@ static int mpi_post(assay_comm *c, assay_post kind, int to, const assay_buf *byt
     MPI_Request *request = state->posted[kind];
     uint64_t *size = &state->posted_size[kind];
     const int tag = TAG_POST + (int)kind;
+    /* The size and bytes have to stay where they are until mpi_posted() says that both are gone; the caller keeps the
+     * buffer. */
     *size = bytes->size;
     int status = check(MPI_Isend(size, 1, MPI_UINT64_T, to, tag, comm_of(c), &request[0]));
     if (status == ASSAY_OK && bytes->size > 0)
@@ -320,6 +334,7 @@ static int mpi_broadcast(assay_comm *c, assay_buf *buf)
         assay_buf_clear(buf);
         status = assay_buf_reserve(buf, size);
     }
+    /* One rank without memory for the bytes: all leave, and none waits for a broadcast that cannot come. */
     ASSAY_TRY(status = mpi_agree(c, status, NULL));
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE);
@@ -374,6 +389,7 @@ static int exchange_pieces(assay_comm *c, const assay_buf *out, assay_buf *in, c
     MPI_Request *request = assay_alloc((most + 1) * sizeof *request);
     int status = request ? ASSAY_OK : ASSAY_ENOMEM;
     status = mpi_agree(c, status, NULL);
+    /* Each rank begins with its right neighbour, so that no rank is sent to by all at once. */
     for (int k = 1; status == ASSAY_OK && k < c->size; k++) {
         int to = (c->rank + k) % c->size;
         for (uint64_t at = 0; at < out[to].size; at += PIECE) {
@@ -386,12 +402,14 @@ static int exchange_pieces(assay_comm *c, const assay_buf *out, assay_buf *in, c
         }
         c->bytes += out[to].size;
     }
+    /* In the order of ranks: the result does not depend on which message was first. */
     for (int r = 0; status == ASSAY_OK && r < c->size; r++) {
         if (r == c->rank)
             assay_put_bytes(in, out[r].data, out[r].size);
         else
             status = receive_pieces(c, r, TAG_BYTES, sizes[r], in);
     }
+    /* Also after a failure: memory that MPI still reads may not go. */
     if (posted > 0 && MPI_Waitall((int)posted, request, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
         status = ASSAY_EMPI;
     free(request);
@@ -441,6 +459,7 @@ static int mpi_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
     int there = 0;
     MPI_Status status;
     assay_pause pause = {0};
+    /* Probes instead of receiving, so that no request is left behind when progress ends. */
     while (MPI_Iprobe(MPI_ANY_SOURCE, TAG_PULSE, comm_of(c), &there, &status) == MPI_SUCCESS && !there) {
         if (!wait)
             return 0;

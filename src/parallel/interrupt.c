@@ -11,6 +11,7 @@ enum { WORD_SIGNAL = 1, WORD_ENDED = 2 }; /* to rank 0; its answers are assay_ca
 static const int NUMBERS[] = {SIGUSR1, SIGTERM, SIGINT};
 enum { KINDS = sizeof NUMBERS / sizeof *NUMBERS };
 
+/* Handlers set flags only; words are sent at the next border between steps. */
 static volatile sig_atomic_t signalled, came[KINDS];
 
 static void take_signal(int number)
@@ -30,6 +31,7 @@ static void clear(void)
 
 void assay_interrupt_listen_to(int signal_number)
 {
+    /* SA_RESTART: a read under way goes on, so a signal never looks like a damaged file. */
     struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(signal_number, &action, NULL);
@@ -54,6 +56,7 @@ void assay_interrupt_forget(void)
     clear();
 }
 
+/* A second signal ends the program as if there were no handler: whoever insists is obeyed. */
 void assay_interrupt_listen_once(void)
 {
     struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
@@ -73,6 +76,7 @@ void assay_interrupt_init(assay_interrupt *stop, assay_comm *comm, double every)
 
 static void say(assay_interrupt *stop, int to, uint64_t word)
 {
+    /* Notes to rank 0 are counted, so that closing can wait until each of them was taken. */
     int status = assay_comm_note(stop->comm, to, word);
     if (status == ASSAY_OK && to == 0)
         stop->sent++;
@@ -102,8 +106,10 @@ static void hear_all(assay_interrupt *stop)
 static assay_call decide(assay_interrupt *stop)
 {
     int ranks = assay_comm_size(stop->comm);
+    /* Rank 0 is its own listener: a signal to it needs no note. */
     hear_all(stop);
     assay_call call = ASSAY_CALL_NONE;
+    /* A rank whose messages fail cannot be heard any more: all are told to finish rather than wait for it. */
     if ((stop->ended && stop->ranks_ended == ranks - 1) || stop->status != ASSAY_OK)
         call = ASSAY_CALL_FINISH;
     else if (stop->wished || signalled)
@@ -117,6 +123,7 @@ static assay_call decide(assay_interrupt *stop)
     return call;
 }
 
+/* Called by every rank between two steps; costs one probe where nothing was said. */
 assay_call assay_interrupt_border(assay_interrupt *stop)
 {
     if (assay_comm_rank(stop->comm) == 0)
@@ -129,6 +136,7 @@ assay_call assay_interrupt_border(assay_interrupt *stop)
     return stop->status != ASSAY_OK ? ASSAY_CALL_FINISH : (assay_call)word;
 }
 
+/* Called by a rank that has nothing left to do: it answers until rank 0 says how the run goes on. */
 assay_call assay_interrupt_wait(assay_interrupt *stop, assay_progress *progress)
 {
     assay_pause pause = {0};
@@ -147,6 +155,8 @@ int assay_interrupt_close(assay_interrupt *stop)
 {
     assay_pause pause = {0};
     uint64_t sent = assay_comm_rank(stop->comm) > 0 ? stop->sent : 0;
+    /* Collective. Rank 0 takes every note that is still on its way, so that none is left for the next run of the
+     * process. */
     int status = assay_comm_sum(stop->comm, &sent, 1);
     while (status == ASSAY_OK && stop->status == ASSAY_OK && assay_comm_rank(stop->comm) == 0 && stop->sent < sent) {
         hear_all(stop);

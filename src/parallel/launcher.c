@@ -18,6 +18,7 @@ static const char *const NAMES[] = {
     "JSM_NAMESPACE_RANK",   /* jsrun */
     "FLUX_TASK_RANK",
 };
+/* Without ranks in them, or of a launcher that sets no rank: they say only that there is one. */
 static const char *const OTHERS[] = {
     "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "PMI_SIZE",      "PMI_FD", "PMI_PORT", "PMI_CONTROL_PORT", "PMI_JOBID",
     "MPI_LOCALRANKID",      "ALPS_APP_PE",    "SLURM_STEP_ID", /* a step of srun; a batch script is none, though it has
@@ -29,6 +30,7 @@ enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES, OTHER_COUNT = sizeof OTHERS / 
 static const char *value_of(const char *name)
 {
     const char *value = getenv(name);
+    /* An empty variable is as good as none: batch scripts clear them so. */
     return value && *value ? value : NULL;
 }
 
@@ -42,6 +44,7 @@ bool assay_launched(void)
     return found;
 }
 
+/* The environment may change later, when a hook of a scheduler runs: what was found first stays. */
 const char *assay_launched_rank(void)
 {
     static char rank[RANK_ROOM];

@@ -23,6 +23,7 @@ struct assay_progress {
     int ended;       /* rank 0: ranks that are done */
 };
 
+/* LOOK_EVERY: bytes between two looks at the clock, so that counting costs nothing. */
 enum { LOOK_EVERY = 4 << 20, COLUMNS = 127 };
 
 assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_steps, uint64_t total_bytes)
@@ -63,13 +64,15 @@ static void show(assay_progress *p, double time)
     assay_log_note("%s", line);
 }
 
-/* A pulse is one number: whether the rank ended, 23 bits of steps, and its bytes in units of 1 KiB. */
+/* A pulse is one number: whether the rank ended, 23 bits of steps, and its bytes in units of 1 KiB. What does not fit
+ * is cut: progress may be wrong by less than a KiB, results never depend on it. */
 enum { STEPS_MOST = (1 << 23) - 1, STEPS_AT = 1, BYTES_AT = 24, UNIT = 10 };
 
 static void send(const assay_progress *p, bool ended)
 {
     const uint64_t steps = p->done.steps < STEPS_MOST ? p->done.steps : STEPS_MOST;
     const uint64_t value = p->done.bytes >> UNIT << BYTES_AT | steps << STEPS_AT | ended;
+    /* 0 says nothing; an end is never 0. */
     if (value > 0)
         assay_comm_pulse(p->comm, value);
 }
@@ -127,6 +130,7 @@ void assay_progress_drop(assay_progress *p)
     free(p);
 }
 
+/* Rank 0 waits here until all others are done: its line goes on being right while it has nothing to do itself. */
 void assay_progress_end(assay_progress *p)
 {
     p->done.bytes += p->unseen;

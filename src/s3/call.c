@@ -11,9 +11,13 @@
 #include "s3/error.h"
 #include "s3/sign.h"
 
+/* HEADERS: four of the signature, range, condition, type, and the end. URL_MOST: a key of 1024 bytes, each escaped,
+ * many times over. */
 enum { HEADERS = 10, URL_MOST = 64 << 10, NO_DATE = 24 };
 
-/* What the pool's thread has of a call; it outlives the call when that is dropped under way. */
+/* What the pool's thread has of a call; it outlives the call when that is dropped under way. Two may own this: the
+ * caller's s3_call and a call of the pool that was dropped but is still under way. Only prepare() and judge() touch
+ * it on the pool's thread, one at a time. */
 typedef struct work {
     atomic_int owners; /* the call, and the pool's */
     s3_request request;
@@ -41,6 +45,7 @@ struct s3_call {
 static void release_work(void *context)
 {
     work *w = context;
+    /* The last owner frees it. */
     if (atomic_fetch_sub(&w->owners, 1) > 1)
         return;
     if (w->request.release)
@@ -60,7 +65,8 @@ static void release_work(void *context)
 
 /* ---- one attempt ---- */
 
-/* Appends a header's line; its place in the buffer goes into *at. */
+/* Appends a header's line; its place in the buffer goes into *at. The buffer may move while lines are put there:
+ * places are kept, and turned into pointers at the end. */
 static void put_line(work *w, size_t *at, const char *name, const char *value)
 {
     *at = w->text.size;
@@ -68,6 +74,7 @@ static void put_line(work *w, size_t *at, const char *name, const char *value)
     assay_put_u8(&w->text, '\0');
 }
 
+/* Names in the order of bytes, as signatures ask for; the token is last and may be left out. */
 static void sign(work *w, const char *payload, const char *date, assay_buf *out)
 {
     s3_header headers[4] = {{"host", (const char *)w->target.host.data},
@@ -113,6 +120,7 @@ static unsigned put_signed(work *w, size_t at[HEADERS])
     assay_buf signature = ASSAY_BUF(8192);
     unsigned count = 0;
     const char *payload = payload_of(w);
+    /* The date is that of this attempt: a request that waited for its turn would be refused as too old. */
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&clock, &tm));
     sign(w, payload, date, &signature);
     put_line(w, &at[count++], "x-amz-content-sha256", payload);
@@ -127,6 +135,8 @@ static unsigned put_signed(work *w, size_t at[HEADERS])
     return count;
 }
 
+/* Runs on the pool's thread before each attempt: keys may have been renewed, and the bucket's region learned, since
+ * the last. */
 static int prepare(void *context, unsigned attempt, assay_http_request *out, assay_error *err)
 {
     work *w = context;
@@ -175,6 +185,7 @@ static double next_random(work *w)
     return (double)(w->random >> 11) * 0x1p-53;
 }
 
+/* Runs on the pool's thread. Seconds until the next attempt, or below 0: the call is over. */
 static double judge(void *context, unsigned attempt, int status, const assay_http_answer *answer)
 {
     work *w = context;
@@ -182,10 +193,12 @@ static double judge(void *context, unsigned attempt, int status, const assay_htt
         w->tries = 0;
         if (w->request.answered)
             w->failed = w->request.answered(w->request.context, answer, &w->query, &w->error);
+        /* answered() asks for another request with another query (the next page of a listing). */
         return w->request.answered && w->failed == 1 ? 0 : -1;
     }
     if (status != ASSAY_EIO || ++w->tries >= s3_session_attempts() || !s3_may_pass(answer))
         return -1;
+    /* Full jitter: clients that were refused at once would come back at once. */
     double wait = assay_http_backoff(0.2, w->tries, -1, 20) * next_random(w);
     return answer->retry_after > wait ? (answer->retry_after < 60 ? answer->retry_after : 60) : wait;
 }
@@ -201,6 +214,7 @@ static char *copy_or_null(const char *text)
 
 static work *new_work(const s3_request *request)
 {
+    /* Ownership of the context has passed to this function, whatever it returns. */
     work *w = assay_alloc_zeroed(1, sizeof *w);
     if (!w) {
         if (request->release)
@@ -213,6 +227,7 @@ static work *new_work(const s3_request *request)
     w->key = copy_or_null(request->key);
     w->range = copy_or_null(request->range);
     w->condition = copy_or_null(request->condition);
+    /* Not 0, which xorshift never leaves. */
     w->random = ((uint64_t)(uintptr_t)w ^ (uint64_t)time(NULL) << 20) | 1;
     assay_buf_init(&w->query, URL_MOST);
     assay_buf_init(&w->target.url, 4 * URL_MOST);
@@ -243,6 +258,7 @@ static bool send_work(s3_call *call, bool urgent)
 
 s3_call *s3_call_begin(const s3_request *request)
 {
+    /* Renewing takes seconds and asks others: on the caller's thread, never on the pool's. */
     (void)s3_session_renew(NULL); /* when that fails, the request tells */
     work *w = new_work(request);
     s3_call *call = w ? assay_alloc_zeroed(1, sizeof *call) : NULL;
@@ -267,6 +283,7 @@ void s3_call_end(s3_call *call)
     free(call);
 }
 
+/* A new call, since the old one is over; tries count anew, because region or keys are others now. */
 static int again(s3_call *call, assay_error *err)
 {
     assay_http_end(call->http);
@@ -280,6 +297,7 @@ static int follow(s3_call *call, const assay_http_answer *answer, const s3_refus
 {
     const char *region = assay_http_header(answer, "x-amz-bucket-region");
     region = region ? region : refusal->region;
+    /* Once a call: a server that sends clients in circles is not followed. */
     bool elsewhere = (answer->code == 301 || answer->code == 307 || answer->code == 400) && s3_is_region(region) &&
                      strcmp(region, call->work->region) != 0;
     int status = 0;
@@ -289,6 +307,7 @@ static int follow(s3_call *call, const assay_http_answer *answer, const s3_refus
         status = again(call, err);
         return status == ASSAY_OK ? 1 : status;
     }
+    /* Likewise once: keys that are refused again are not the reason. */
     if (s3_is_expired(refusal) && !call->renewed) {
         call->renewed = true;
         status = s3_session_replace(&call->work->keys, err);
@@ -300,6 +319,7 @@ static int follow(s3_call *call, const assay_http_answer *answer, const s3_refus
 
 int s3_call_wait(s3_call *call, assay_http_answer **answer, assay_error *err)
 {
+    /* Goes round at most three times: redirected, renewed, and the answer. */
     for (;;) {
         assay_error why = {""};
         s3_refusal refusal;

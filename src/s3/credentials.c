@@ -11,8 +11,10 @@
 #include "base/path.h"
 #include "s3/ini.h"
 
+/* A file of profiles has a few KiB. */
 enum { FILE_MOST = 1 << 20 };
 
+/* Secrets are wiped before their memory goes back: cores and swapped pages should not have them. */
 static void wipe(char *text)
 {
     if (text)
@@ -28,6 +30,7 @@ void s3_keys_release(s3_keys *keys)
     *keys = (s3_keys){0};
 }
 
+/* The copy's texts are its own; `expires`, `renewal` and `source` come along by value. */
 int s3_keys_copy(const s3_keys *from, s3_keys *to)
 {
     *to = *from;
@@ -60,6 +63,7 @@ static char *profile_path(const char *name, const char *usual)
 static int read_profiles(const char *path, assay_buf *out, assay_error *err)
 {
     int status = path ? assay_file_read(path, FILE_MOST, out, err) : ASSAY_OK;
+    /* No file is no failure: the chain goes on to its next link. */
     if (status == ASSAY_ENOTFOUND && err)
         err->text[0] = '\0';
     return status == ASSAY_ENOTFOUND ? ASSAY_OK : status;
@@ -82,6 +86,7 @@ int s3_profiles_read(s3_profiles *out, assay_error *err)
     int status = out->name ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory while profiles were read");
     ASSAY_THEN(status, read_profiles(out->credentials_path, &out->credentials, err));
     ASSAY_THEN(status, read_profiles(out->config_path, &out->config, err));
+    /* AWS_PROFILE with a name that nobody has is a typo, and the default profile must not step in for it. */
     if (status == ASSAY_OK && out->given && !has_profile(out))
         status = assay_fail(err, ASSAY_EUSAGE,
                             "AWS_PROFILE is \"%.80s\", and neither %.120s nor %.120s has a profile of that name",
@@ -110,6 +115,7 @@ static int find_in(const assay_buf *text, const char *profile, const char *group
     return s3_ini_find((const char *)text->data, text->size, profile, group, key, value);
 }
 
+/* The credentials file goes before the config file, as AWS tools have it. */
 int s3_profiles_find(const s3_profiles *p, const char *group, const char *key, char **value)
 {
     int found = find_in(&p->credentials, p->name, group, key, value);
@@ -122,6 +128,8 @@ static int from_environment(s3_keys *out, assay_error *err)
 {
     const char *key = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY"),
                *token = variable("AWS_SESSION_TOKEN");
+    /* 0: this link has nothing, the chain goes on; 1: found; negative: it has something that cannot be used, which
+     * ends the chain. */
     if (!key && !secret)
         return 0;
     if (!key || !secret)
@@ -164,6 +172,7 @@ static int from_file(const s3_profiles *p, const assay_buf *text, const char *pa
 {
     s3_keys keys = {.expires = INT64_MAX};
     int key = find_in(text, p->name, NULL, "aws_access_key_id", &keys.key);
+    /* Each step runs only if the one before did not fail; -1 and lower are failures, 0 and 1 whether it was found. */
     int secret = key >= 0 ? find_in(text, p->name, NULL, "aws_secret_access_key", &keys.secret) : key;
     int token = secret >= 0 ? find_in(text, p->name, NULL, "aws_session_token", &keys.token) : secret;
     int status = token < 0 ? token : key && secret;
@@ -189,6 +198,7 @@ static int from_profiles(const s3_profiles *p, s3_keys *out, assay_buf *looked, 
     if (status == 0)
         status = from_file(p, &p->config, p->config_path, out, err);
     if (status == 0) {
+        /* A command of the user's own files: run as their shell would run it. */
         status = s3_profiles_find(p, NULL, "credential_process", &command);
         if (status == 1)
             status = s3_keys_from_process(command, p->name, out, err);
@@ -225,6 +235,9 @@ static int check_keys(s3_keys *keys, assay_error *err)
     return ASSAY_EUSAGE;
 }
 
+/* `looked` collects, for the message, where keys were looked for. Order of the chain as in AWS tools: environment,
+ * profile, web identity, container, instance. The last link asks a network address, so it is tried only if all others
+ * have nothing. */
 int s3_credentials_find(const s3_profiles *profiles, const char *region, const char *ca_file, bool allow_none,
                         s3_keys *out, assay_error *err)
 {

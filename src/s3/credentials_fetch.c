@@ -16,7 +16,8 @@
 #include "s3/listing.h"
 #include "s3/xml.h"
 
-/* Answers are a few hundred bytes; one that is larger comes from somebody else. */
+/* Answers are a few hundred bytes; one that is larger comes from somebody else. TRIES: whoever gives keys out may be
+ * busy for a moment; a job does not wait for longer. */
 enum { ANSWER_MOST = 64 << 10, TRIES = 3 };
 
 static const char *variable(const char *name)
@@ -33,6 +34,7 @@ static char *member(const cJSON *object, const char *name)
     return text && text[0] ? assay_copy_text(text) : NULL;
 }
 
+/* Untrusted: a process of the user, an agent or a metadata service wrote it. */
 int s3_keys_from_json(const char *name, const void *text, size_t size, const char *token, s3_keys *out,
                       assay_error *err)
 {
@@ -55,9 +57,11 @@ int s3_keys_from_json(const char *name, const void *text, size_t size, const cha
     return status;
 }
 
-/* Takes an element's text over. */
+/* Takes an element's text over. Called at the end of an element: xml->depth is the parent's then, and the element's
+ * name stands one below. */
 static void take_text(const s3_xml *xml, const char *name, char **to)
 {
+    /* The first one counts. */
     if (strcmp(xml->name[xml->depth + 1], name) == 0 && !*to)
         *to = assay_copy_text((const char *)xml->text.data);
 }
@@ -97,6 +101,7 @@ static int ask(const assay_http_request *request, const char *who, assay_http_an
         int status = assay_http_send(request, answer, &why);
         if (status == ASSAY_OK)
             return status;
+        /* Only "too many requests" and faults of the server pass by themselves. */
         if (status != ASSAY_EIO || answer->code < 429 || !answer->again || n == TRIES)
             return assay_fail(err, status, "%s: %s", who, why.text);
         double wait = assay_http_backoff(0.1, n, answer->retry_after, 2);
@@ -111,6 +116,7 @@ int s3_keys_from_process(const char *command, const char *profile, s3_keys *out,
     char name[160], piece[4096];
     assay_buf text = ASSAY_BUF(ANSWER_MOST);
     snprintf(name, sizeof name, "credential_process of the profile \"%.80s\"", profile);
+    /* "e": other programs that are started meanwhile do not inherit the pipe. */
     FILE *pipe = popen(command, "re");
     if (!pipe)
         return assay_fail(err, ASSAY_EIO, "%s: cannot be started", name);
@@ -123,6 +129,7 @@ int s3_keys_from_process(const char *command, const char *profile, s3_keys *out,
         status = assay_fail(err, ASSAY_EIO, "%s: ended with %d", name, WIFEXITED(code) ? WEXITSTATUS(code) : -1);
     else
         status = s3_keys_from_json(name, text.data, text.size, "SessionToken", out, err);
+    /* What was read passed through this buffer in plain text. */
     explicit_bzero(piece, sizeof piece);
     if (text.data)
         explicit_bzero(text.data, text.size);
@@ -153,6 +160,7 @@ static void put_form(const char *role, const assay_buf *token, assay_buf *out)
     assay_put_format(out, "Action=AssumeRoleWithWebIdentity&RoleArn=");
     assay_http_put_escaped(out, role, strlen(role), false);
     assay_put_format(out, "&RoleSessionName=");
+    /* The name appears in the account's audit logs. */
     session = session ? session : "assay";
     assay_http_put_escaped(out, session, strlen(session), false);
     assay_put_format(out, "&Version=2011-06-15&WebIdentityToken=");
@@ -203,6 +211,7 @@ static int trim_and_know(assay_buf *token)
 int s3_keys_from_web_identity(const char *region, const char *ca_file, s3_keys *out, assay_buf *looked,
                               assay_error *err)
 {
+    /* Both have to be set; one alone is not this link's business. */
     const char *path = variable("AWS_WEB_IDENTITY_TOKEN_FILE"), *role = variable("AWS_ROLE_ARN");
     if (!path || !role) {
         assay_put_format(looked, ", AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN");
@@ -232,7 +241,8 @@ int s3_keys_from_web_identity(const char *region, const char *ca_file, s3_keys *
 
 /* ---- a container ---- */
 
-/* Keys go over plain http only to this machine and to the addresses at which container agents answer. */
+/* Keys go over plain http only to this machine and to the addresses at which container agents answer. Answers over
+ * http can be read, and replaced, by everybody on the way. */
 static bool may_be_plain(const char *url)
 {
     static const char *const hosts[] = {"127.0.0.1",      "localhost",      "[::1]", "169.254.170.2",
@@ -246,7 +256,8 @@ static bool may_be_plain(const char *url)
     return false;
 }
 
-/* "Authorization: ..." of the token, or of the file that has it; empty when there is none. */
+/* "Authorization: ..." of the token, or of the file that has it; empty when there is none. The token goes into a
+ * header: a line end in it would begin another header. */
 static int put_authorization(assay_buf *out, assay_error *err)
 {
     const char *path = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
@@ -298,8 +309,10 @@ int s3_keys_from_container(const char *ca_file, s3_keys *out, assay_buf *looked,
         assay_put_format(looked, ", AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI");
         return 0;
     }
+    /* A relative address is one at the agent of ECS. */
     snprintf(url, sizeof url, "%s%s", relative ? "http://169.254.170.2" : "", relative ? relative : full);
     size_t scheme = assay_http_scheme(url);
+    /* 8 and more: https. */
     if (scheme == 0 || (scheme == 7 && !may_be_plain(url)))
         return assay_fail(
             err, ASSAY_EUSAGE,
@@ -350,13 +363,15 @@ static int ask_instance(const char *endpoint, const question *q, assay_buf *out,
     return assay_buf_status(out);
 }
 
-/* Token, name of the role, keys of the role. */
+/* Token, name of the role, keys of the role. Version 2 of the metadata service: a token first, so that a proxy which
+ * forwards requests cannot be made to ask for keys. */
 static int walk_instance(const char *endpoint, s3_keys *out, assay_http_answer *answer, assay_error *err)
 {
     static const char roles[] = "/latest/meta-data/iam/security-credentials/";
     char url[2048];
     assay_buf header = ASSAY_BUF(ANSWER_MOST), role = ASSAY_BUF(1024);
     assay_put_format(&header, "X-aws-ec2-metadata-token: ");
+    /* 6 hours, the longest that the service gives. */
     const question token = {"PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600"};
     int status = ask_instance(endpoint, &token, &header, answer, err);
     const char *const headers[] = {(const char *)header.data, NULL};
@@ -387,6 +402,8 @@ int s3_keys_from_instance(s3_keys *out, assay_buf *looked, assay_error *err)
     assay_error why = {""};
     assay_http_answer_init(&answer);
     int status = walk_instance(endpoint, out, &answer, &why);
+    /* No answer, or 404: this machine is no instance, or has no role. Anything else is told, since keys were meant to
+     * be there. */
     bool absent = status == ASSAY_EIO && (answer.code == 0 || answer.code == 404);
     assay_http_answer_release(&answer);
     if (status == ASSAY_OK) {

@@ -15,6 +15,7 @@ static bool is_one_of(const char *code, const char *const *list)
     return false;
 }
 
+/* Repeating any request that is made here does no harm, so also one whose answer broke off is repeated. */
 bool s3_may_pass(const assay_http_answer *answer)
 {
     static const char *const codes[] = {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", NULL};
@@ -36,6 +37,7 @@ bool s3_may_pass(const assay_http_answer *answer)
     }
     if (answer->code == 429 || answer->code == 500 || (answer->code >= 502 && answer->code <= 504))
         return true;
+    /* Some servers say "busy" with another code, in the text. */
     s3_refusal refusal;
     s3_refusal_parse(answer->body.data, answer->body.size, &refusal);
     return is_one_of(refusal.code, codes);
@@ -77,6 +79,7 @@ static const char *advice_of_fault(assay_http_fault fault)
 /* "this machine's clock is 812 s ahead of the server's" */
 static void put_skew(const assay_http_answer *answer, char *out, size_t room)
 {
+    /* Clocks of a cluster differ by less; S3 itself allows 15 minutes. */
     enum { NOTHING = 60 }; /* seconds: a server that is told so by another one, or an answer that was under way */
     const char *date = assay_http_header(answer, "Date");
     struct tm tm = {0};
@@ -89,10 +92,12 @@ static void put_skew(const assay_http_answer *answer, char *out, size_t room)
         snprintf(out, room, "this machine's clock differs too much from the server's: set it");
 }
 
+/* What a refusal is about; put_advice() has a sentence for each. */
 typedef enum kind { OTHER, ABSENT, KEYS, DENIED, CLOCK, PLACE } kind;
 
 static kind kind_of(const s3_refusal *refusal, long code)
 {
+    /* Codes of S3 and of servers that speak its protocol (MinIO, Ceph). */
     static const struct {
         const char *code;
         kind kind;
@@ -114,6 +119,7 @@ static kind kind_of(const s3_refusal *refusal, long code)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(refusal->code, known[i].code) == 0)
             return known[i].kind;
+    /* Without a known code the HTTP status decides. */
     return code == 404 ? ABSENT : code == 401 || code == 403 ? DENIED : code == 301 || code == 307 ? PLACE : OTHER;
 }
 
@@ -162,6 +168,7 @@ static void put_advice(kind is, const char *key, const s3_refusal *refusal, cons
     assay_buf_release(&source);
 }
 
+/* Failures of transport have no refusal: the text of libcurl, and what to check. */
 int s3_fail(const char *bucket, const char *key, const assay_http_answer *answer, const s3_refusal *refusal,
             const char *why, assay_error *err)
 {
@@ -171,6 +178,7 @@ int s3_fail(const char *bucket, const char *key, const assay_http_answer *answer
                           advice_of_fault(answer->fault));
     kind is = kind_of(refusal, answer->code);
     put_advice(is, key, refusal, answer, advice, sizeof advice);
+    /* ENOTFOUND lets callers take an absent object for "not there"; EUSAGE ends the job with what the user can mend. */
     return assay_fail(err,
                       is == ABSENT  ? ASSAY_ENOTFOUND
                       : is == OTHER ? ASSAY_EIO

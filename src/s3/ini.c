@@ -27,6 +27,7 @@ static span trim(span s)
     return s;
 }
 
+/* The grammar is that of AWS's own files, with what their tools tolerate. */
 static bool span_is(span s, const char *text)
 {
     return s.length == strlen(text) && memcmp(s.at, text, s.length) == 0;
@@ -58,6 +59,8 @@ static span section_name(span line)
     const char *end = line.length > 1 && line.at[0] == '[' ? memchr(line.at, ']', line.length) : NULL;
     if (!end)
         return (span){line.at, 0};
+    /* Sections of the config file are called "profile NAME", but for "default"; the credentials file has the bare
+     * name. */
     span name = trim((span){line.at + 1, (size_t)(end - line.at) - 1});
     if (name.length > 8 && memcmp(name.at, "profile", 7) == 0 && is_blank(name.at[7]))
         name = trim((span){name.at + 8, name.length - 8});

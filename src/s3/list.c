@@ -11,13 +11,16 @@
 #include "base/hash.h"
 #include "s3/call.h"
 
+/* A page is taken whole before its keys are looked at. */
 enum {
     PAGE_MOST = 16 << 20, /* a page of 1000 keys of 1024 bytes, each byte escaped, is well below */
     LISTING_SHARE = 4,    /* as many times the memory of answers that were asked for ahead: half of --memory */
     EMPTY_MOST = 100      /* pages in a row without a key, as where many objects were deleted */
 };
 
-/* The answers of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
+/* The answers of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then.
+ * Invariant: page.token is that of the next page while page.more; `objects` has `count` rows, packed so that a
+ * million keys take little more than their bytes. */
 typedef struct pages {
     char *bucket, *prefix, *after; /* after: NULL: from the beginning */
     assay_s3_reach reach;
@@ -55,6 +58,7 @@ static int keep(void *context, const assay_s3_object *object)
 {
     pages *p = context;
     size_t length = strlen(p->prefix);
+    /* A key outside the prefix would end up in another directory of the trial. */
     if (strncmp(object->key, p->prefix, length) != 0)
         return ASSAY_EFORMAT;
     assay_put_u8(&p->objects, object->is_prefix);
@@ -85,7 +89,8 @@ static void put_query(const pages *p, assay_buf *out)
     assay_put_u8(out, '\0');
 }
 
-/* Has a page with these objects, packed, come before? 1, 0 or ASSAY_ENOMEM. */
+/* Has a page with these objects, packed, come before? 1, 0 or ASSAY_ENOMEM. Pages without objects are counted by
+ * `empty`. */
 static int is_repeated(pages *p, size_t from)
 {
     if (from == p->objects.size)
@@ -98,6 +103,7 @@ static int is_repeated(pages *p, size_t from)
     return id == ASSAY_NO_ID ? ASSAY_ENOMEM : id < known;
 }
 
+/* Runs on the pool's thread: 0 ends the call, 1 asks for the next page by the new query. */
 static int take_page(void *context, const assay_http_answer *answer, assay_buf *query, assay_error *err)
 {
     pages *p = context;
@@ -111,12 +117,14 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
     assay_activity_list(p->count - count);
     if (!p->page.more)
         return 0;
+    /* This reach asks for one page only: the caller falls back to listing level by level. */
     if (p->reach == ASSAY_S3_DEEP_PAGE)
         return assay_fail(err, ASSAY_EBUDGET, "the listing has more than one page");
     p->empty = p->count > count ? 0 : p->empty + 1;
     if (p->empty > EMPTY_MOST)
         return assay_fail(err, ASSAY_EFORMAT,
                           "the server gives pages of the listing without any key, and no end of it");
+    /* FNV-1a; a token is opaque, and only compared with the one before. */
     p->last_token = 14695981039346656037u;
     for (size_t i = 0; i < p->page.token.size; i++)
         p->last_token = (p->last_token ^ p->page.token.data[i]) * 1099511628211u;

@@ -13,6 +13,7 @@ int64_t s3_time_parse(const char *text)
 {
     struct tm tm = {0};
     const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    /* Times of S3 are UTC, with or without fractions of a second. */
     if (!end || (*end != 'Z' && *end != '.' && *end != '\0' && *end != '+'))
         return INT64_MIN;
     return timegm(&tm);
@@ -53,6 +54,7 @@ static bool take_key(reading *r)
             assay_put_u8(&r->key, ' ');
         at += at < length;
     }
+    /* A NUL in a key would cut it off where it becomes a path. */
     bool whole = !(r->key.size > 0 && memchr(r->key.data, '\0', r->key.size));
     assay_put_u8(&r->key, '\0');
     return whole && assay_buf_status(&r->key) == ASSAY_OK;
@@ -73,6 +75,7 @@ static void take_etag(reading *r)
 static bool take_size(const char *text, uint64_t *out)
 {
     char *end;
+    /* 19 digits fit 64 bits. */
     if (text[0] < '0' || text[0] > '9' || strlen(text) > 19)
         return false;
     *out = strtoull(text, &end, 10);
@@ -88,6 +91,7 @@ static bool take_member(reading *r, const char *name)
         return take_size(text_of(r), &r->object.size);
     if (strcmp(name, "ETag") == 0)
         take_etag(r);
+    /* ETags and times tell whether an object changed; without them only its size does. */
     if (strcmp(name, "LastModified") == 0)
         r->object.time = s3_time_parse(text_of(r));
     return true;
@@ -123,6 +127,7 @@ static bool is_item(const char *name)
 static int take_event(reading *r, s3_xml_event event)
 {
     const s3_xml *xml = &r->xml;
+    /* An item begins empty, so that a member which is missing is not that of the item before. */
     if (event == S3_XML_START) {
         if (xml->depth == 1)
             r->root = strcmp(xml->name[1], "ListBucketResult") == 0;
@@ -159,6 +164,7 @@ int s3_listing_parse(const void *text, size_t size, assay_s3_visit *visit, void 
     s3_xml_init(&r.xml, text, size);
     while (status == ASSAY_OK && (event = s3_xml_next(&r.xml)) < S3_XML_DONE)
         status = take_event(&r, event);
+    /* A page that is not the last has to say where the next one begins. */
     if (status == ASSAY_OK && (event == S3_XML_BAD || (r.truncated && page->token.size == 0)))
         status = ASSAY_EFORMAT;
     page->more = r.truncated;
@@ -170,6 +176,7 @@ int s3_listing_parse(const void *text, size_t size, assay_s3_visit *visit, void 
     return status;
 }
 
+/* Texts of a server end up in messages: no line ends, no control characters. */
 static void copy_clean(const assay_buf *from, char *to, size_t room)
 {
     snprintf(to, room, "%s", (const char *)from->data);

@@ -17,7 +17,8 @@ struct assay_s3_get {
 };
 
 enum { REFUSAL_MOST = 64 << 10 }; /* of a refusal's text, which may be longer than the bytes asked for */
-/* What S3 takes in one request; assay writes nothing that needs an upload in parts. */
+/* What S3 takes in one request; assay writes nothing that needs an upload in parts. Larger objects are read in parts
+ * only; the largest that assay writes is a report. */
 static const uint64_t PUT_MOST = (uint64_t)5 << 30;
 
 assay_s3_get *assay_s3_get_begin(const char *bucket, const char *key, uint64_t from, size_t size, const char *etag,
@@ -27,6 +28,7 @@ assay_s3_get *assay_s3_get_begin(const char *bucket, const char *key, uint64_t f
     if (!get)
         return NULL;
     char range[80], condition[ASSAY_S3_ETAG + 16];
+    /* size is above 0, or the range would wrap. */
     snprintf(range, sizeof range, "Range: bytes=%" PRIu64 "-%" PRIu64, from, from + size - 1);
     snprintf(condition, sizeof condition, "If-Match: \"%s\"", etag ? etag : "");
     const s3_request request = {.method = "GET",
@@ -87,11 +89,13 @@ static void take_etag(assay_s3_get *get, const assay_http_answer *answer)
         snprintf(get->etag, sizeof get->etag, "%.*s", (int)length, etag);
 }
 
-/* Is the answer what was asked for? */
+/* Is the answer what was asked for? A server that answers with other bytes than were asked for must not end up in
+ * figures: every length is compared. */
 static int check(assay_s3_get *get, const assay_http_answer *answer, assay_s3_bytes *out, assay_error *err)
 {
     uint64_t first, last, total;
     *out = (assay_s3_bytes){answer->body.data, answer->body.size, answer->body.size, get->etag};
+    /* Some simple servers know no ranges; the beginning of an object is right all the same. */
     if (answer->code == 200) { /* all of it, in spite of the range */
         if (get->from > 0)
             return fail(get, "the server does not read ranges, and gives the whole object instead", err);
@@ -115,17 +119,20 @@ int assay_s3_get_wait(assay_s3_get *get, assay_s3_bytes *out, assay_error *err)
     if (status == ASSAY_OK || status == ASSAY_EIO)
         take_etag(get, answer);
     if (status == ASSAY_OK) {
+        /* The answer may be asked for again, its bytes were transferred once. */
         if (!get->counted)
             atomic_fetch_add(&s3_counter.bytes, answer->body.size);
         get->counted = true;
         return check(get, answer, out, err);
     }
+    /* 416: the status of a range that begins behind the end. */
     if (status == ASSAY_EIO && answer->code == 416) { /* nothing lies there: behind the end, or the object is empty */
         if (!take_content_range(answer, &first, &last, &total))
             total = 0;
         *out = (assay_s3_bytes){NULL, 0, total, get->etag};
         return ASSAY_OK;
     }
+    /* 412: If-Match failed, so the object is another one than the one that was listed. */
     if (status == ASSAY_EIO && answer->code == 412)
         return fail(get, "changed while it was read", err);
     if (status == ASSAY_EIO && answer->fault == ASSAY_HTTP_LONG)
@@ -164,7 +171,9 @@ int assay_s3_put(const char *bucket, const char *key, const void *bytes, size_t 
     return status;
 }
 
-/* Calls off the upload of that number. What comes of it matters to nobody: it has no parts. */
+/* Calls off the upload of that number. What comes of it matters to nobody: it has no parts. Beginning an upload in
+ * parts needs the same permission as writing, and writes nothing: so a job learns at its start that its report could
+ * be written. */
 static void call_off(const char *bucket, const char *key, const assay_buf *upload)
 {
     assay_http_answer *answer;

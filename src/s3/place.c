@@ -27,11 +27,13 @@ static size_t scheme_of(const char *location)
     return length > 0 && strncmp(location + length, "://", 3) == 0 ? length + 3 : 0;
 }
 
+/* Schemes such as gs:// and http:// are told apart from paths, which have no "://". */
 bool assay_s3_place_is_foreign(const char *location)
 {
     return scheme_of(location) > 0 && strncmp(location, "s3://", 5) != 0;
 }
 
+/* People paste s3://KEY:SECRET@BUCKET: what looks like a secret is made known before any message shows it. */
 int assay_s3_place_refuse_keys(const char *location, assay_error *err)
 {
     const size_t scheme = scheme_of(location);
@@ -61,6 +63,7 @@ int assay_s3_place_refuse_keys(const char *location, assay_error *err)
                       scheme > 0 ? (int)scheme : 5, scheme > 0 ? location : "s3://", ASSAY_REDACTED, at);
 }
 
+/* The prefix ends in "/" or is empty, so that "run1" never matches keys of "run10". */
 int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error *err)
 {
     const char *bucket = bucket_of(location);

@@ -23,6 +23,7 @@ typedef struct learned {
     char region[REGION];
 } learned;
 
+/* One session a process: ranks read the same trials with the same credentials. */
 typedef struct session {
     bool open, secure, own_endpoint, path_style;
     char region[REGION];
@@ -43,6 +44,7 @@ s3_counters s3_counter;
 
 void assay_s3_configure(const assay_s3_options *given)
 {
+    /* Called before assay_s3_open(); options of a session that is open stay. */
     options = *given;
 }
 
@@ -106,6 +108,7 @@ static int set_region(session *s, const s3_profiles *profiles, assay_error *err)
 {
     char *region = NULL;
     int status = find_setting(profiles, "AWS_REGION", "AWS_DEFAULT_REGION", "region", &region);
+    /* us-east-1 answers for every bucket, and names the right region where it is another. */
     const char *name = region ? region : "us-east-1";
     if (status == ASSAY_OK && !s3_is_region(name))
         status = assay_fail(err, ASSAY_EUSAGE, "AWS_REGION: \"%.60s\" is not the name of a region", name);
@@ -123,6 +126,7 @@ static const char *endpoint_fault(const char *url)
         return "it has to begin with http:// or https://";
     if (length > 1024 || url[scheme] == '/' || url[scheme] == ':' || url[scheme] == '\0')
         return "it has no host";
+    /* Signatures are over the path: characters that libcurl or a proxy would rewrite break them. */
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)url[i] <= ' ' || (unsigned char)url[i] >= 0x7f || strchr("\"<>\\^`{|}#?@", url[i]))
             return "it has characters that do not belong in one: host, port and path are all";
@@ -148,6 +152,7 @@ static int set_style(session *s, const s3_profiles *profiles, assay_error *err)
 {
     char *style = NULL;
     int found = s3_profiles_find(profiles, "s3", "addressing_style", &style), status = found < 0 ? found : ASSAY_OK;
+    /* Servers of one's own rarely have a host name for each bucket. */
     s->path_style = s->own_endpoint;
     if (found == 1 && strcasecmp(style, "path") == 0)
         s->path_style = true;
@@ -179,6 +184,7 @@ static int settle(session *s, const s3_profiles *profiles, assay_error *err)
     ASSAY_THEN(status, set_endpoint(s, profiles, err));
     ASSAY_THEN(status, set_style(s, profiles, err));
     ASSAY_THEN(status, find_setting(profiles, "AWS_CA_BUNDLE", NULL, "ca_bundle", &s->ca_file));
+    /* AWS_MAX_ATTEMPTS is the variable of AWS tools; ASSAY_S3_STALL is for tests, and slow lines. */
     ASSAY_THEN(status, set_number("AWS_MAX_ATTEMPTS", 5, 100, &s->attempts, err));
     return status == ASSAY_OK ? set_number("ASSAY_S3_STALL", 30, 3600, &s->patience, err) : status;
 }
@@ -205,7 +211,8 @@ static int make_known(const s3_keys *keys)
     return status == ASSAY_OK && keys->token ? assay_redact_add(keys->token) : status;
 }
 
-/* The connections, without which nothing else is of use. */
+/* The connections, without which nothing else is of use. After this, `now` owns what `fresh` had; after a failure
+ * nothing is left of it. */
 static int start(session *fresh, assay_error *err)
 {
     int status = make_known(&fresh->keys);
@@ -220,6 +227,8 @@ static int start(session *fresh, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Called on rank 0; the others get the session by assay_s3_unpack(), so that hundreds of ranks do not ask for keys at
+ * once. */
 int assay_s3_open(assay_error *err)
 {
     s3_profiles profiles;
@@ -254,6 +263,7 @@ void assay_s3_close(void)
 
 /* ---- to other ranks ---- */
 
+/* Secrets go to the ranks of this job only, by MPI, never into a file. */
 static const assay_field session_fields[] = {ASSAY_FIELD(session, own_endpoint),
                                              ASSAY_FIELD(session, path_style),
                                              ASSAY_FIELD(session, attempts),
@@ -278,6 +288,7 @@ void assay_s3_pack(assay_buf *out)
 int assay_s3_unpack(assay_cursor *in, assay_error *err)
 {
     session fresh = {.open = false};
+    /* Not open on rank 0, or open here already: nothing is to be done. */
     if (assay_get_u8(in) != 1 || now.open)
         return ASSAY_OK;
     const int status = assay_fields_unpack(session_fields, in, &fresh);
@@ -293,6 +304,7 @@ int assay_s3_unpack(assay_cursor *in, assay_error *err)
 
 assay_http_pool *s3_session_pool(void)
 {
+    /* A child of fork has the struct but no thread: it needs a pool, and a lock that nobody holds. */
     if (!assay_http_pool_serves(now.pool)) { /* a fork leaves this thread alone */
         pthread_mutex_init(&lock, NULL);
         if (assay_http_pool_new((unsigned)options.requests, &now.pool, NULL) != ASSAY_OK)
@@ -332,6 +344,7 @@ int s3_session_keys(s3_keys *out)
 void s3_session_region(const char *bucket, char region[64])
 {
     pthread_mutex_lock(&lock);
+    /* Buckets that redirects told of go before the session's own region. */
     snprintf(region, REGION, "%s", now.region);
     for (unsigned i = 0; i < now.learned_count; i++)
         if (strcmp(now.learned[i].bucket, bucket) == 0)
@@ -363,7 +376,8 @@ void s3_session_put_source(assay_buf *out)
     pthread_mutex_unlock(&lock);
 }
 
-/* Walks the chain once more, and takes what it finds. This thread alone changes keys. */
+/* Walks the chain once more, and takes what it finds. This thread alone changes keys. Called on the thread that makes
+ * requests; the pool's thread only copies keys, under the lock. */
 static int renew(assay_error *err)
 {
     s3_profiles profiles;
@@ -378,6 +392,7 @@ static int renew(assay_error *err)
     pthread_mutex_lock(&lock);
     old = now.keys;
     now.keys = fresh;
+    /* Requests remember by this number with which keys they were signed. */
     now.keys.renewal = old.renewal + 1;
     pthread_mutex_unlock(&lock);
     s3_keys_release(&old);
@@ -389,6 +404,7 @@ int s3_session_renew(assay_error *err)
     const int64_t clock = (int64_t)time(NULL);
     if (clock < now.keys.expires - EARLY || clock < now.next_try)
         return ASSAY_OK;
+    /* Also after a success: keys without an end never come here. */
     now.next_try = clock + AGAIN;
     int status = renew(err);
     return clock < now.keys.expires ? ASSAY_OK : status; /* those that are there will do for a while */
@@ -396,6 +412,7 @@ int s3_session_renew(assay_error *err)
 
 int s3_session_replace(const s3_keys *expired, assay_error *err)
 {
+    /* Another request may have renewed them meanwhile. */
     return expired->renewal == now.keys.renewal ? renew(err) : ASSAY_OK;
 }
 
@@ -433,6 +450,7 @@ static void put_path(const char *bucket, const char *key, bool path_style, assay
 
 int s3_session_target(const char *bucket, const char *key, const char *query, s3_target *out)
 {
+    /* Certificates of Amazon are for *.s3.REGION.amazonaws.com: a bucket with a dot would be two levels. */
     bool path_style = now.path_style || (!now.own_endpoint && strchr(bucket, '.')); /* no certificate has two levels */
     assay_buf_clear(&out->url);
     assay_buf_clear(&out->host);
@@ -442,6 +460,7 @@ int s3_session_target(const char *bucket, const char *key, const char *query, s3
     put_path(bucket, key, path_style, &out->path);
     int status = assay_buf_status(&out->host);
     ASSAY_TRY(status = status == ASSAY_OK ? assay_buf_status(&out->path) : status);
+    /* `url` has the query, which `path` may not: signatures are over each by itself. */
     assay_put_format(&out->url, "%s://%s%s%s%s", now.secure ? "https" : "http", (const char *)out->host.data,
                      (const char *)out->path.data, query[0] ? "?" : "", query);
     assay_put_u8(&out->url, '\0');

@@ -8,6 +8,7 @@
 
 enum { BLOCK = 64, DIGEST = 32, DAY = 8 };
 
+/* RFC 2104. */
 static void hmac(const void *key, size_t key_size, const void *text, size_t size, uint8_t out[DIGEST])
 {
     uint8_t inner[BLOCK] = {0}, outer[BLOCK] = {0};
@@ -40,6 +41,7 @@ static void hmac_text(uint8_t key[DIGEST], const char *text, size_t length)
     memcpy(key, out, DIGEST);
 }
 
+/* "host;x-amz-content-sha256;...", in the order in which they are signed. */
 static void put_signed_names(const s3_to_sign *r, assay_buf *out)
 {
     for (size_t i = 0; i < r->header_count; i++)
@@ -54,6 +56,7 @@ static void add(assay_sha256 *h, assay_buf *text)
     assay_buf_clear(text);
 }
 
+/* The canonical request, as AWS's "Signature Version 4" has it, line by line. */
 static void digest_request(const s3_to_sign *r, assay_buf *text, char hex[65])
 {
     assay_sha256 h;

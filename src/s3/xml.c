@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Longer than any text of an element that is read here: keys have 1024 bytes, tokens a few hundred. */
 enum { TEXT_MOST = 1 << 20 };
 
 void s3_xml_init(s3_xml *xml, const char *text, size_t size)
@@ -19,6 +20,7 @@ void s3_xml_release(s3_xml *xml)
     assay_buf_release(&xml->text);
 }
 
+/* No event follows a fault: the rest of the text is not read. */
 static s3_xml_event bad(s3_xml *xml)
 {
     xml->at = xml->end;
@@ -74,6 +76,7 @@ static bool take_reference(const char *at, size_t length, assay_buf *out)
 {
     uint32_t code = 0;
     bool hex = length > 1 && at[0] == 'x';
+    /* Eight digits hold every character; more would overflow. */
     if (length == 0 || length > 8)
         return false;
     for (size_t i = hex; i < length; i++) {
@@ -92,6 +95,7 @@ static bool take_reference(const char *at, size_t length, assay_buf *out)
     return true;
 }
 
+/* Entities that a document type declares, which could unfold without end, are not known here, and refused. */
 static bool take_entity(s3_xml *xml)
 {
     static const struct {
@@ -133,7 +137,8 @@ static bool take_text(s3_xml *xml)
     return assay_buf_status(&xml->text) == ASSAY_OK;
 }
 
-/* The name at the place, without its prefix; false when there is none or it is too long. */
+/* The name at the place, without its prefix; false when there is none or it is too long. Prefixes of namespaces do
+ * not matter: servers write "ns0:Key" and "Key". */
 static bool take_name(s3_xml *xml, char name[S3_XML_NAME])
 {
     const char *from = xml->at, *stop = from;
@@ -173,6 +178,7 @@ static bool skip_attributes(s3_xml *xml)
     return false;
 }
 
+/* The name stays in xml->name[depth + 1], where readers find it at the event. */
 static s3_xml_event end_element(s3_xml *xml)
 {
     xml->closes = false;
@@ -219,6 +225,7 @@ static bool take_cdata(s3_xml *xml)
 
 s3_xml_event s3_xml_next(s3_xml *xml)
 {
+    /* "<a/>" is a start and an end: the end comes with the call after the start. */
     if (xml->closes) {
         assay_buf_clear(&xml->text);
         return end_element(xml);
@@ -237,6 +244,7 @@ s3_xml_event s3_xml_next(s3_xml *xml)
             if (!take_cdata(xml))
                 return bad(xml);
         } else if (begins(xml, "<!")) {
+            /* A document type: S3 has none, and what it declares would have to be believed. */
             return bad(xml);
         } else {
             return begins(xml, "</") ? take_end_tag(xml) : take_start_tag(xml);
