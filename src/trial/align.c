@@ -11,6 +11,8 @@
 
 #define NONE UINT32_MAX
 
+/* Called per part, in the order of the trial's steps: false once a step cannot be that of all workers, and then steps
+ * are aligned. */
 bool assay_step_check_next(assay_step_check *check, int64_t step, int mode, int64_t mode_step)
 {
     if (mode < 0 || mode >= ASSAY_MODES)
@@ -25,6 +27,8 @@ bool assay_step_check_next(assay_step_check *check, int64_t step, int mode, int6
     return ascends;
 }
 
+/* Steps are identified by mode, mode step and occurrence, not by number: workers may count differently, but the n-th
+ * step of a mode is the same work. */
 typedef struct node { /* a step of all workers */
     int64_t mode_step;
     int64_t number;      /* as its lowest worker counts, in the end as all do */
@@ -58,7 +62,8 @@ static size_t slot_of(const aligner *a, int mode, int64_t mode_step, uint32_t oc
     }
 }
 
-/* The node of a worker's step; a new one comes behind the node `before` (NONE: in front of all). */
+/* The node of a worker's step; a new one comes behind the node `before` (NONE: in front of all). `before` is the
+ * worker's own step in front of this one: so every worker's steps come in its own order in the list of all. */
 static uint32_t node_of(aligner *a, const assay_worker_step *row, uint32_t before)
 {
     const uint32_t first = a->table[slot_of(a, row->mode, row->mode_step, 0)];
@@ -81,8 +86,9 @@ static uint32_t node_of(aligner *a, const assay_worker_step *row, uint32_t befor
     return found;
 }
 
-/* Makes the numbers ascend. A node keeps its own where that lies behind the one before and in front of the next that a
- * lower worker has. `order` has room for all nodes, as has `bound`. */
+/* Makes the numbers ascend. A node keeps its own where that lies behind the one before and in front of the next that
+ * a lower worker has: lower workers' numbers are the ones that people know. `order` has room for all nodes, as has
+ * `bound`. */
 static void number_nodes(aligner *a)
 {
     uint32_t count = 0, *order = a->order, *bound = a->bound;
@@ -98,6 +104,7 @@ static void number_nodes(aligner *a)
     for (uint32_t i = 0; i < count; i++) {
         node *n = &a->nodes[order[i]];
         bool fits = n->number > last && (bound[i] == NONE || n->number < a->nodes[order[bound[i]]].number);
+        /* Numbers at the end of int64 cannot go on; they stay equal there. */
         n->number = fits || i == 0 ? n->number : last + (last < INT64_MAX);
         last = n->number;
     }
@@ -114,6 +121,7 @@ static int compare_rows(const void *a, const void *b)
         return x->by_mode ? 1 : -1;
     if (x->by_mode && x->mode != y->mode)
         return x->mode < y->mode ? -1 : 1;
+    /* Rows are compared by address last, so equal ones keep the order in which they were given. */
     return (x > y) - (x < y);
 }
 
@@ -122,7 +130,8 @@ static bool same_number(const assay_worker_step *a, const assay_worker_step *b)
     return a->worker == b->worker && a->own == b->own;
 }
 
-/* Lists where shifts change; only counts them where `list` is NULL. */
+/* Lists where shifts change; only counts them where `list` is NULL. A shift holds from its number on, until the next
+ * of the same worker: rows of one shift take one item. One with a mode counts at its number alone. */
 static size_t list_shifts(assay_worker_step *const *sorted, size_t count, assay_step_shift *list)
 {
     size_t changes = 0;
@@ -169,6 +178,8 @@ static int align(aligner *a, assay_worker_step **sorted, size_t count, assay_ste
         a->table[i] = NONE;
     assay_sort_runs(sorted, count, sizeof *sorted, compare_rows);
     uint32_t before = NONE; /* the last node of the worker */
+    /* `first` is the first row of a number. Formats that count by mode have several steps under one number: each mode
+     * of it is a step of its own. */
     for (size_t i = 0, first = 0; i < count; i++) {
         const assay_worker_step *row = sorted[i];
         if (i == 0 || !same_number(sorted[first], row)) {
@@ -191,12 +202,14 @@ static int align(aligner *a, assay_worker_step **sorted, size_t count, assay_ste
 
 int assay_steps_align(assay_worker_step *rows, size_t count, assay_step_shifts *shifts)
 {
+    /* At least two slots a row: look-ups stay short. */
     size_t room = 16;
     while (room < 2 * count)
         room *= 2;
     if (count >= NONE / 2)
         return ASSAY_ENOMEM;
     assay_worker_step **sorted = assay_alloc_zeroed(count, sizeof *sorted);
+    /* One allocation for three lists of as many numbers. */
     uint32_t *numbers = assay_alloc_zeroed(3 * count, sizeof *numbers);
     aligner a = {.nodes = assay_alloc_zeroed(count, sizeof *a.nodes),
                  .table = assay_alloc(room * sizeof *a.table),
@@ -237,6 +250,7 @@ static int64_t shift_at(const assay_step_shifts *shifts, uint32_t worker, int64_
 {
     const assay_step_shift *list = shifts->list;
     size_t low = 0;
+    /* Shifts of one worker ascend by own and by common numbers alike, so one search serves both ways of counting. */
     ASSAY_SEARCH(low, shifts->count, begins_before(&list[low], worker, number, mode, by));
     for (; low > 0 && list[low - 1].worker == worker; low--) { /* at most one a mode counts for one number only */
         const assay_step_shift *s = &list[low - 1];
@@ -257,6 +271,7 @@ int64_t assay_step_of_all(const assay_step_shifts *shifts, uint32_t worker, int6
     return own + shift_at(shifts, worker, own, mode, BY_WORKER);
 }
 
+/* 4 + 8 + 8 + 1 bytes a shift, which unpacking counts on. */
 void assay_step_shifts_pack(const assay_step_shifts *shifts, assay_buf *out)
 {
     assay_put_u64(out, shifts->count);
@@ -295,6 +310,7 @@ void assay_step_shifts_release(assay_step_shifts *shifts)
 
 /* ---- a whole index ---- */
 
+/* own is the number that the worker itself counted; align() writes the common one into `step`. */
 assay_worker_step assay_part_worker_step(const assay_part *part)
 {
     return (assay_worker_step){.own = part->step,
@@ -317,6 +333,8 @@ static int compare_units(const void *a, const void *b)
     return assay_unit_compare(a, b);
 }
 
+/* Collective callers (engine/source) do this on every rank with the same shifts, so that catalogs stay the same
+ * everywhere. */
 void assay_catalog_align(assay_catalog *catalog, const assay_step_shifts *shifts)
 {
     if (shifts->count == 0 || catalog->unit_count == 0)
@@ -332,6 +350,7 @@ int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
 {
     assay_step_shifts shifts = {0};
     assay_step_check check = {0};
+    /* Nearly every trial is in order as it is: one pass tells, and nothing is allocated. */
     size_t alike = 0;
     while (alike < shard->count && assay_step_check_next(&check, shard->parts[alike].step, shard->parts[alike].mode,
                                                          shard->parts[alike].mode_step))
@@ -359,6 +378,7 @@ void assay_align_name_apart(const assay_catalog *catalog, size_t before, size_t 
     size_t count = 0;
     for (size_t i = 0; i < claims->count; i++)
         count += claims->list[i].kind == ASSAY_CLAIM_PROMISED;
+    /* Pieces of a tensor are put together by step number; a trial without a topology has no such tensors. */
     if (catalog->topology && after < before && count > 0)
         assay_problems_add(problems, ASSAY_PROBLEM_INCOMPLETE_TENSOR, -1, "", -1,
                            "workers count their steps differently, and pieces of tensors are put together only where "

@@ -22,6 +22,8 @@
 
 /* Trials in the directories below one that is none, for the message about it. */
 
+/* People give a folder of runs, or one folder too high: a look that finds the right one is worth a few listings, not
+ * a walk through a file system. */
 enum { LISTED_MOST = 64, LEVELS = 4, NAMES_MOST = 4096 };
 enum { LISTED_MOST_AFAR = 8, LEVELS_AFAR = 1 }; /* where a listing waits for a server */
 
@@ -72,8 +74,9 @@ static bool looks_like_a_trial(const assay_names *names)
 
 /* Looks for directories whose names are those of a trial in some format, nearest first, and not below such a one.
  * Appends the path of the first in natural order to `path` with a terminator, and returns how many there are; 0, and
- * `path` stays as it is, where none is found. Lists at most 64 directories, four levels deep, and looks at no more than
- * 4096 names of a level; where a listing waits for a server, at most 8 directories of the first level. */
+ * `path` stays as it is, where none is found. Lists at most 64 directories, four levels deep, and looks at no more
+ * than 4096 names of a level; where a listing waits for a server, at most 8 directories of the first level. Called
+ * only for a message: it may be slow, but must end. */
 static unsigned assay_trials_below(assay_store *store, const assay_names *top, assay_buf *path)
 {
     const bool afar = assay_store_listing_waits(store);
@@ -86,11 +89,13 @@ static unsigned assay_trials_below(assay_store *store, const assay_names *top, a
         qsort(now.path, now.count, sizeof *now.path, by_nature);
         for (size_t i = 0; i < now.count && listed < listed_most && memory; i++) {
             assay_names names = {0};
+            /* A file is listed by nobody; exists() is the cheaper question. */
             if (assay_store_exists(store, now.path[i], NULL) == 1) /* a file */
                 continue;
             listed++;
             if (assay_store_list(store, now.path[i], &names, NULL) != ASSAY_OK)
                 continue;
+            /* Deep formats would claim any directory with folders in it. */
             if (!looks_like_a_trial(&names))
                 memory = add_names(&next, now.path[i], &names);
             else if (found++ == 0)
@@ -112,6 +117,7 @@ static unsigned assay_trials_below(assay_store *store, const assay_names *top, a
  * reference for PyTorch, metrics is its XGBoost one; the others are those of the recording library (docs/hook.md), but
  * that tensors of optimizers and moving averages are no weights. */
 
+/* Order does not matter here: collections are sorted by name when they are added. */
 static const struct {
     const char *name, *pattern;
 } defaults[] = {
@@ -130,7 +136,9 @@ static const struct {
     {"weights", "^(?!gradient|optimizer/|ema/|state/).*weight"},
 };
 
-/* Of logs of metrics, whose tensors are numbers that a program printed: no collection of theirs has elements. */
+/* Of logs of metrics, whose tensors are numbers that a program printed: no collection of theirs has elements. Logs
+ * have series, not tensors: patterns are those of common loggers, and have to leave out what is called loss but is
+ * none (scales, counts, weights). */
 static const struct {
     const char *name, *pattern;
 } of_logs[] = {
@@ -186,9 +194,11 @@ int assay_lister_no_memory(const assay_lister *l)
 uint32_t assay_lister_worker(assay_lister *l, const char *key, size_t length)
 {
     uint32_t id = assay_dict_add(l->workers, key, length);
+    /* Units keep workers in 24 bits. */
     return id < 1u << 24 ? id : ASSAY_NO_ID;
 }
 
+/* A place says where below the trial a unit lies, in the format's own terms; equal ones get one number. */
 uint32_t assay_lister_place(assay_lister *l, const void *bytes, size_t size)
 {
     assay_dict **places = &l->catalog->places[l->format];
@@ -207,11 +217,14 @@ int assay_lister_mode_unit(assay_lister *l, int64_t step, int mode, uint32_t wor
     assay_catalog *catalog = l->catalog;
     if (!assay_vec_reserve(&catalog->units, &l->room, catalog->unit_count + 1, sizeof *catalog->units))
         return assay_lister_no_memory(l);
+    /* The bit fields of assay_unit are 24, 4 and 4 bits wide; callers stay below (assay_lister_worker,
+     * ASSAY_FORMATS_MOST). */
     catalog->units[catalog->unit_count++] = (assay_unit){
         .step = step, .worker = worker & 0xffffff, .format = l->format & 0xf, .mode = mode & 0xf, .place = place};
     return ASSAY_OK;
 }
 
+/* What cannot be listed is named and passed over: the rest of the trial is read. */
 int assay_lister_names(assay_lister *l, const char *directory, assay_names *names)
 {
     assay_error why = {{0}};
@@ -236,9 +249,11 @@ void assay_lister_end_marker(assay_lister *l, const char *name)
 {
     assay_catalog *catalog = l->catalog;
     assay_error why = {{0}};
+    /* Several formats may know the same marker; it is looked at once. */
     if (l->has_marker)
         return;
     l->has_marker = true;
+    /* A store may have a directory or a link of that name: only a regular file ends a trial. */
     const int there = assay_store_exists(l->store, name, &why);
     catalog->ended = there == 1;
     if (there < 0)
@@ -280,6 +295,7 @@ static int sort_workers(assay_lister *l)
     uint32_t *new_id = assay_alloc_zeroed(count, sizeof *new_id);
     l->catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
     l->catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
+    /* From here on all or nothing: what was made is freed again where memory ends. */
     bool have = sorted && new_id && l->catalog->worker_key && l->catalog->worker;
     for (; have && made < count; made++) {
         size_t length = 0;
@@ -298,6 +314,7 @@ static int sort_workers(assay_lister *l)
         free(sorted[i].key);
         free(sorted[i].display);
     }
+    /* Names have moved into the catalog where all went well; these are the arrays only. */
     free(sorted);
     free(new_id);
     return have ? ASSAY_OK : assay_lister_no_memory(l);
@@ -305,7 +322,8 @@ static int sort_workers(assay_lister *l)
 
 /* ---- units ---- */
 
-/* A unit that is being sorted; `home`: it lies where its format looks for it. */
+/* A unit that is being sorted; `home`: it lies where its format looks for it. Units away from home come from users
+ * who moved files: place_of() would not find them. */
 typedef struct sort_unit {
     assay_unit unit;
     bool home;
@@ -339,7 +357,8 @@ static int compare_sort_units(const void *a, const void *b)
     return (x->unit.place > y->unit.place) - (x->unit.place < y->unit.place);
 }
 
-/* Sorts the units unless they are in order already, as they are in nearly every trial. */
+/* Sorts the units unless they are in order already, as they are in nearly every trial. Formats list in the order of
+ * the directory, which mostly is that of steps. */
 static int sort_units(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
@@ -378,6 +397,7 @@ static int settle_units(assay_lister *l)
     assay_unit *units = catalog->units;
     size_t kept = 0;
     int status = ASSAY_OK;
+    /* Of doubles, the first in order of compare_sort_units() is kept: the one at home. */
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
         const assay_unit unit = units[i];
         const assay_trial_format *format = format_of(&unit);
@@ -403,11 +423,13 @@ static size_t find_unit(const assay_unit *list, size_t count, const assay_unit *
     return low;
 }
 
+/* Computes a unit instead of searching for it among all: for look-back, which asks for single earlier steps. */
 assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mode, uint32_t worker, uint32_t i)
 {
     const assay_trial_format *format = assay_format_of(catalog->formats[i]);
     assay_unit unit = {.step = step, .worker = worker & 0xffffff, .format = catalog->formats[i] & 0xf};
     unit.mode = format->by_mode ? mode & 0xf : ASSAY_MODE_NONE;
+    /* Strays are few: users moved them, or a writer had a bug. */
     size_t at = find_unit(catalog->strays, catalog->stray_count, &unit);
     if (at < catalog->stray_count && assay_unit_compare(&catalog->strays[at], &unit) == 0)
         return catalog->strays[at];
@@ -417,6 +439,7 @@ assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mo
 
 bool assay_catalog_is_unwatched(const assay_catalog *catalog)
 {
+    /* Files of checkpoints appear whole, by renaming: waiting for more of one makes no sense. */
     bool checkpoints = false, others = false; /* a checkpoint is whole, or of no use */
     for (uint32_t i = 0; i < catalog->format_count; i++)
         checkpoints = checkpoints || assay_format_of(catalog->formats[i])->checkpoints;
@@ -460,6 +483,8 @@ static bool put_doubts(const assay_lister *l, assay_buf *out)
 /* No format has claimed what is in the root. */
 static int fail_unknown(const assay_lister *l)
 {
+    /* One message for the user's most frequent mistake: the wrong directory. Better causes go first: could not look,
+     * one level too high, files that only look like a trial. */
     const char *location = assay_store_location(l->store), *path, *text;
     assay_buf what = ASSAY_BUF(4096), doubts = ASSAY_BUF(4096);
     const bool doubtful = put_doubts(l, &doubts);
@@ -490,7 +515,8 @@ static int fail_unknown(const assay_lister *l)
     return status;
 }
 
-/* Does the only file of the trial begin as files of tensors do? */
+/* Does the only file of the trial begin as files of tensors do? Opened only for a single file that was given by
+ * name. */
 static bool is_of_tensors(const assay_lister *l)
 {
     char path[ASSAY_PATH_ROOM];
@@ -512,6 +538,7 @@ static bool may_be_checkpoints(const assay_lister *l, const assay_trial_format *
 static int list_formats(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
+    /* "only" is what the job asks for: logs, checkpoints, or whatever is there. */
     const uint8_t only = catalog->options ? catalog->options->only : ASSAY_TRIAL_ALL;
     bool default_collections = false;
     l->said_by_none = true;
@@ -531,6 +558,7 @@ static int list_formats(assay_lister *l)
             continue;
         catalog->formats[catalog->format_count++] = l->format;
         default_collections = default_collections || format->default_collections;
+        /* Collections of the trial's own go before the defaults. */
         l->said_by_none = l->said_by_none && format->default_collections;
     }
     if (assay_event_files_list(l->store, l->top, &catalog->events, &catalog->problems) != ASSAY_OK)
@@ -552,15 +580,18 @@ static int conclude_formats(assay_lister *l)
         l->format = catalog->formats[i];
         status = assay_format_of(l->format)->conclude(l);
     }
+    /* Events and logs are data too: a trial of those alone is not empty. */
     const bool says_why = catalog->problems.total > 0 || catalog->events.found || catalog->log.kind; /* a log counts */
     if (catalog->unit_count == 0 && !says_why)
         assay_problems_add(&catalog->problems, ASSAY_PROBLEM_EMPTY, -1, "", -1,
                            "nothing is recorded in it: no step was saved, or nothing has been written yet");
+    /* Formats that know how many workers there should be have said so already. */
     if (l->said_by_none && catalog->collections.num_workers == 0)
         catalog->collections.num_workers = catalog->workers;
     if (catalog->format_count == 0)
         catalog->ended = catalog->events.ended;
     uint32_t said = catalog->collections.num_workers;
+    /* Workers that wrote nothing are still expected: incomplete steps are told by that. */
     catalog->expected_workers = said > catalog->workers ? said : catalog->workers;
     if (status == ASSAY_OK && catalog->problems.status != ASSAY_OK)
         status = assay_lister_no_memory(l);
@@ -589,6 +620,7 @@ static void name_link(assay_store *store, assay_problems *problems)
                            several ? "; there are more such links" : "");
 }
 
+/* Also called by formats of logs, once they know what is there. */
 int assay_lister_find_log_kind(const assay_lister *l)
 {
     const char *asked = l->catalog->options ? l->catalog->options->log_kind : NULL, *read = l->catalog->log.kind;
@@ -599,6 +631,8 @@ int assay_lister_find_log_kind(const assay_lister *l)
                       assay_store_location(l->store), asked, read ? "; there is one of " : "", read ? read : "");
 }
 
+/* By one rank for each trial; the others unpack what it found (engine/source/list.c). Order matters: units name
+ * workers by number, so workers are sorted first, and formats conclude over the sorted units. */
 int assay_catalog_read(assay_store *store, const assay_trial_options *options, assay_catalog *out, assay_error *err)
 {
     assay_catalog catalog = {.options = options};
@@ -617,6 +651,7 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");
     if (status == ASSAY_OK)
         name_link(store, &catalog.problems);
+    /* Asked at the end, when all listings were made: one that was cut short makes the whole list wrong. */
     ASSAY_THEN(status, assay_store_listed_whole(store, err));
     assay_problems_take_notes(&catalog.problems, store, -1, "what lies there may be missing from this analysis");
     if (status == ASSAY_OK && catalog.problems.status != ASSAY_OK)

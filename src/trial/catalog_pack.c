@@ -6,6 +6,7 @@
 #include "trial/trial_format.h"
 #include "mesh/topology.h"
 
+/* step, then worker and mode and format in one number, then place. */
 enum { PACKED_UNIT = 8 + 4 + 4 };
 
 void assay_catalog_release(assay_catalog *catalog)
@@ -29,6 +30,7 @@ void assay_catalog_release(assay_catalog *catalog)
     *catalog = (assay_catalog){0};
 }
 
+/* Also for the units that watching finds later. */
 void assay_units_pack(const assay_unit *units, size_t count, assay_buf *out)
 {
     assay_put_u64(out, count);
@@ -39,6 +41,7 @@ void assay_units_pack(const assay_unit *units, size_t count, assay_buf *out)
     }
 }
 
+/* Everything but the options, which each rank has from the job, and the state of listing. */
 void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
 {
     assay_put_u64(out, catalog->workers);
@@ -70,6 +73,7 @@ static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
     if (in->failed || count >= ASSAY_NO_ID)
         return ASSAY_EFORMAT;
     catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
+    /* Worker by worker, so that a failure leaves as many as assay_catalog_release() may free. */
     catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
     ASSAY_HAVE(catalog->worker_key && catalog->worker);
     for (uint32_t i = 0; i < count; i++) {
@@ -86,6 +90,7 @@ static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
     return ASSAY_OK;
 }
 
+/* Formats of packed units must be in the packed list: all else indexes tables by them. */
 static bool has_format(const assay_catalog *catalog, uint32_t format)
 {
     return memchr(catalog->formats, (int)format, catalog->format_count) != NULL;
@@ -153,6 +158,7 @@ static int unpack_places(assay_cursor *in, assay_dict **places)
     return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
 
+/* Bytes of another rank are checked like foreign ones: numbers index arrays everywhere else. */
 int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
 {
     assay_catalog catalog = {0};

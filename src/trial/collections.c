@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 
+/* Invariant: the list is sorted by name; there are few collections, so inserting is cheap enough. */
 static size_t find_place(const assay_collections *c, const char *name)
 {
     size_t low = 0;
@@ -38,6 +39,7 @@ assay_collection *assay_collections_take(assay_collections *c, const char *name)
     return &list[at];
 }
 
+/* A collection that is there stays as it is: what the trial says goes before what is assumed. */
 int assay_collections_add_pattern(assay_collections *c, const char *name, const char *pattern)
 {
     assay_collection *collection = assay_collections_find(c, name) ? NULL : assay_collections_take(c, name);
@@ -94,6 +96,7 @@ static char *get_copy(assay_cursor *in)
 
 static int get_texts(assay_cursor *in, char ***list, size_t *count)
 {
+    /* Two passes: the first counts bytes, so that the list and its texts are one allocation. */
     size_t length, bytes = 0;
     uint64_t many = assay_get_count(in, 4);
     assay_cursor again = *in;

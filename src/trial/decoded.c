@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 
+/* Doubling, but exactly `size` for the first: most records of a file have one size. */
 int assay_decoded_reserve(assay_decoded *d, size_t size)
 {
     if (size <= d->room)
@@ -17,6 +18,7 @@ int assay_decoded_reserve(assay_decoded *d, size_t size)
     return ASSAY_OK;
 }
 
+/* The state is a stream that is being unpacked, say; format and record change, so it cannot go on. */
 void assay_decoded_drop_state(assay_decoded *d)
 {
     if (d->state)

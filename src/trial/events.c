@@ -31,7 +31,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The length of the run of digits, or of other characters, that a text begins with. */
+/* The length of the run of digits, or of other characters, that a text begins with. Digits and other characters in
+ * turn: "rank10" is two runs. */
 static size_t run_of(const char *text)
 {
     size_t length = 0;
@@ -68,6 +69,7 @@ int assay_natural_order(const char *a, const char *b)
         x += m;
         y += n;
     }
+    /* "a01" and "a1" are equal by nature: bytes decide, so that the order is total. */
     return *x || *y ? (*x ? 1 : -1) : strcmp(a, b);
 }
 
@@ -86,6 +88,7 @@ void assay_event_files_release(assay_event_files *files)
 int assay_event_lister_add(assay_event_lister *l, const assay_event_file *file)
 {
     assay_event_files *files = l->files;
+    /* Filled only once the list has room: a failure leaves nothing half added. */
     ASSAY_HAVE(assay_vec_reserve(&files->list, &files->room, files->count + 1, sizeof *files->list));
     assay_event_file *to = &files->list[files->count];
     *to = *file;
@@ -102,6 +105,7 @@ int assay_event_lister_add(assay_event_lister *l, const assay_event_file *file)
     return ASSAY_OK;
 }
 
+/* `depth` bounds links that lead in circles as well; formats know how deep their files lie. */
 int assay_event_lister_walk(assay_event_lister *l, const char *directory, int depth, assay_event_visit *visit)
 {
     enum { PATH_ROOM = 4096 };
@@ -179,6 +183,7 @@ static void drop_copies(assay_event_files *files, assay_problems *problems)
     files->count = kept;
 }
 
+/* By the rank that lists the trial; the list goes to all ranks, each of which reads a share of the files. */
 int assay_event_files_list(assay_store *store, const assay_names *top, assay_event_files *out, assay_problems *problems)
 {
     assay_event_lister l = {.store = store, .top = top, .files = out, .problems = problems};
@@ -190,6 +195,7 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
         l.format = (uint8_t)i;
         const size_t before = out->count;
         status = assay_event_format_of(i)->list(&l);
+        /* Formats that have no files of their own to show (by_files false) are found by their directory alone. */
         out->found = out->found || !assay_event_format_of(i)->by_files || out->count > before;
     }
     if (out->count > 1)
@@ -221,6 +227,7 @@ const char *assay_event_files_of_ranks(const assay_event_files *files)
 
 int assay_event_places(assay_store *store, int (*visit)(void *context, const char *path), void *context)
 {
+    /* For packing: which files to copy. */
     int status = ASSAY_OK;
     for (unsigned i = 0; i < assay_event_format_count() && status == ASSAY_OK; i++)
         status = assay_event_format_of(i)->places(store, visit, context);
@@ -232,6 +239,7 @@ uint64_t assay_event_files_unsummed(const assay_event_files *files)
     uint64_t bytes = 0;
     for (size_t i = 0; i < files->count && !files->summed; i++) {
         const assay_event_file *file = &files->list[i];
+        /* gzip has a checksum of its own. */
         const bool packed = assay_path_ends(file->path, ".gz");
         bytes += packed || file->unfinished ? 0 : file->size;
     }
@@ -260,6 +268,7 @@ void assay_event_files_pack(const assay_event_files *files, assay_buf *out)
 int assay_event_files_unpack(assay_cursor *in, assay_event_files *files)
 {
     const int status = assay_fields_unpack(files_fields, in, files);
+    /* The list is as long as its room after unpacking. */
     files->room = files->count;
     for (size_t i = 0; status == ASSAY_OK && i < files->count; i++) {
         const assay_event_file *file = &files->list[i];
@@ -272,6 +281,7 @@ int assay_event_files_unpack(assay_cursor *in, assay_event_files *files)
 int assay_events_read(assay_store *store, const assay_event_file *file, const assay_event_sink *sink, uint64_t *bytes,
                       assay_error *err)
 {
+    /* A file that is being written would end in the middle of a line each time. */
     if (file->unfinished)
         return sink->problem(sink->context, ASSAY_EVENT_UNFINISHED, 0,
                              "its writer still has it open, or did not end: it is not read");

@@ -7,6 +7,8 @@
 #include "base/fault.h"
 #include "base/search.h"
 
+/* `behind` and `writers` are facts of the whole trial, `present` of one step; writers[m] counts workers that ever
+ * wrote in mode m. */
 typedef struct roll { /* of one step */
     const assay_catalog *catalog;
     const assay_step_info *steps; /* all of the trial's, ascending */
@@ -26,6 +28,8 @@ static unsigned modes_of(const roll *r, uint32_t worker)
 static bool is_expected(const roll *r, uint32_t worker, int mode)
 {
     unsigned modes = modes_of(r, worker);
+    /* A worker that writes in some modes only is not missing in others: rank 0 alone often evaluates. Unless it fell
+     * behind: then what it never wrote may be lost. */
     if (modes == 0 || mode <= ASSAY_MODE_NONE || mode >= ASSAY_MODES || modes >> mode & 1)
         return true;
     return r->behind[worker] && r->writers[mode] > 1;
@@ -68,6 +72,8 @@ static void find_those_behind(roll *r)
     }
 }
 
+/* Workers that never wrote anything have no number of the catalog: they come behind the known ones, named as far as
+ * the format names them. */
 static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete **list, size_t *count, size_t *room)
 {
     const uint32_t named = assay_named_workers(r->catalog);
@@ -94,6 +100,7 @@ static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete 
     return ASSAY_OK;
 }
 
+/* Two passes over the units: the first finds who is behind, which the second needs for every step. */
 int assay_incomplete_find(const assay_catalog *catalog, const assay_step_info *steps, uint64_t step_count,
                           const uint8_t *worker_modes, assay_incomplete **list, size_t *count)
 {

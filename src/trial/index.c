@@ -29,6 +29,7 @@ int assay_index_marks_reserve(assay_index_marks *m, size_t tensors)
     return tensors > m->room ? grow_marks(m, tensors) : ASSAY_OK;
 }
 
+/* A mark is (serial << 32 | kinds): going to the next unit raises the serial instead of clearing all marks. */
 int assay_index_marks_set(assay_index_marks *m, uint32_t tensor, int kind)
 {
     /* By a quarter only: zeroing makes all of it resident. */
@@ -53,6 +54,7 @@ void assay_index_marks_release(assay_index_marks *m)
 
 /* The rows of a storage, and what was made of them so far. */
 typedef struct cached {
+    /* Untrusted: the tables of a packed file. */
     const assay_index_cache *cache; /* NULL: the storage has none */
     assay_store *store;
     assay_index_marks marks;
@@ -84,6 +86,7 @@ static int number_tensor(cached *c, uint32_t number, uint32_t *tensor)
     return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
 }
 
+/* record_least and record_most: what the unit's format can be, so that a damaged length is not read at all. */
 static bool is_wrong(const assay_cached_entry *row, const assay_trial_format *format)
 {
     return row->offset > INT64_MAX || row->length < format->record_least || row->length > INT64_MAX - row->offset ||
@@ -108,6 +111,7 @@ static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *
     for (; status == ASSAY_OK && part.count < from->count; part.count++) {
         const assay_cached_entry *row = &from->entries[part.count];
         assay_entry *to = &s->entries[part.first + part.count];
+        /* Offsets have to ascend: everything behind this reads forward. */
         if (is_wrong(row, format) || (part.count > 0 && to[-1].offset > row->offset))
             return 1;
         *to = (assay_entry){.offset = row->offset, .length = row->length, .kind = row->kind & 0xff};
@@ -120,6 +124,7 @@ static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *
     return ASSAY_OK;
 }
 
+/* Damage of one unit is named, and the others are read. */
 static int read_cached(cached *c, const assay_catalog *catalog, const assay_unit *unit)
 {
     assay_cached_part part;
@@ -138,6 +143,7 @@ static int read_cached(cached *c, const assay_catalog *catalog, const assay_unit
     return ASSAY_OK;
 }
 
+/* Packing asks this: what needs notes or shapes is not kept in tables. */
 bool assay_part_fits_cache(const assay_part *part)
 {
     return assay_format_of(part->format)->has_index_tables && !part->files && part->shapes == 0;
@@ -166,10 +172,12 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
             status = read_cached(&c, catalog, &units[i]);
             continue;
         }
+        /* Runs of units of one format go to it at once: it may read one file for all of them. */
         while (next < count && units[next].format == units[i].format && !has_cached(&c, &units[next]))
             next++;
         status = assay_format_of(units[i].format)->index(store, catalog, units + i, next - i, into);
     }
+    /* Until steps are aligned, a part's own step is its step. */
     for (size_t p = before; p < shard->count; p++)
         shard->parts[p].own_step = shard->parts[p].step;
     if (status == ASSAY_OK)

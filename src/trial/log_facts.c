@@ -54,6 +54,7 @@ static const assay_field log_fields[] = {ASSAY_FIELD(assay_log_facts, kind),
                                          NAMES(assay_log_facts, never_started),
                                          {0}};
 
+/* A zeroed struct may be released, so failures of adding leave nothing special behind. */
 void assay_log_names_release(assay_log_names *names)
 {
     assay_fields_release(names_fields, names);
@@ -74,6 +75,7 @@ void assay_log_facts_release(assay_log_facts *log)
     *log = (assay_log_facts){0};
 }
 
+/* Texts are copied; a failed copy leaves NULL members, which releasing accepts. */
 int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count)
 {
     assay_log_count *added = ASSAY_VEC_ADD(counts);
@@ -132,6 +134,7 @@ int assay_log_facts_unpack(assay_cursor *in, assay_log_facts *out)
     if (assay_get_u8(in) == 0)
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     ASSAY_TRY(assay_fields_unpack(log_fields, in, &log));
+    /* What was read may be complete as fields and still lack what others rely on. */
     if (!log.kind || !log.also || !log.unknown || log.judged.pairs.count % 2 != 0) {
         in->failed = true;
         assay_log_facts_release(&log);

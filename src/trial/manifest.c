@@ -49,6 +49,7 @@ static int compare(const void *a, const void *b)
     return ASSAY_ORDER(x->first, y->first);
 }
 
+/* Linear: asked for single tensors, for a message. */
 bool assay_manifest_promise(const assay_manifest *claims, int64_t step, uint32_t worker, uint32_t tensor)
 {
     for (size_t i = 0; i < claims->count; i++) {
@@ -60,6 +61,7 @@ bool assay_manifest_promise(const assay_manifest *claims, int64_t step, uint32_t
     return false;
 }
 
+/* Claims of all ranks come in any order; sorted, messages are the same at any number of ranks. */
 void assay_manifest_sort(assay_manifest *claims)
 {
     if (claims->count > 0)

@@ -7,6 +7,8 @@
 
 #include "base/fault.h"
 
+/* One for each collection that a rule asks for, on each rank. Patterns are foreign: they come from the trial's files
+ * or its format's defaults. */
 struct assay_matcher {
     const assay_collection *collection; /* borrowed; its names are in byte order */
     const char *file;                   /* that messages name; borrowed */
@@ -32,6 +34,7 @@ int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher
         if (status == ASSAY_OK) {
             m->pattern[m->regexes++] = c->regex[i];
         } else if (status != ASSAY_ENOMEM) {
+            /* A pattern that does not compile leaves the rest of the collection in use. */
             status = ASSAY_OK;
             assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, m->file, -1,
                                "collection \"%.100s\": include_regex is left out: %s", c->name, err.text);
@@ -53,6 +56,8 @@ static bool is_listed(const assay_collection *c, const char *tensor, size_t leng
     return low < c->tensors && assay_order_bytes(c->tensor[low], strlen(c->tensor[low]), tensor, length) == 0;
 }
 
+/* Names first: a search of a list is quicker than a pattern. Called once for each tensor and matcher, from one
+ * thread. */
 int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems)
 {
     if (is_listed(m->collection, tensor, length))
@@ -61,6 +66,7 @@ int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay
         int found = assay_regex_search(m->regex[i], tensor, length);
         if (found == 1 || found == ASSAY_ENOMEM)
             return found;
+        /* Said once a matcher: a pattern that takes long on one name does so on many. */
         if (found < 0 && problems && !m->told) {
             m->told = true;
             assay_problems_add(

@@ -36,10 +36,13 @@ int assay_module_kind_of(const char *what)
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (strncmp(what, TYPES[i].begin, strlen(TYPES[i].begin)) == 0) {
             double eps; /* PyTorch's own goes by dtype and version where none is given */
+            /* Without eps= in the text nobody knows which one the layer used, and a law over it would be held against
+             * a guess. */
             return TYPES[i].kind == ASSAY_MODULE_NORM_ROOT && !assay_module_number(what, "eps", 0, &eps)
                        ? ASSAY_MODULE_OTHER
                        : TYPES[i].kind;
         }
+    /* The type ends at the first blank; arguments behind it may have any words. */
     for (const char *at = what; *at && *at != ' '; at++)
         if (begins_with_rms(at, at == what || at[-1] == '_'))
             return ASSAY_MODULE_NORM_ROOT;
@@ -56,6 +59,7 @@ static const char *find(const char *what, const char *argument)
     return NULL;
 }
 
+/* "at" numbers the items of a tuple such as stride=2,1. */
 bool assay_module_number(const char *what, const char *argument, int at, double *number)
 {
     const char *value = find(what, argument);
@@ -63,6 +67,7 @@ bool assay_module_number(const char *what, const char *argument, int at, double 
         value += strcspn(value, ", ");
         value = *value == ',' ? value + 1 : NULL;
     }
+    /* strtod would also take "nan", "inf" and hexadecimal numbers. */
     if (!value || (!isdigit((unsigned char)*value) && *value != '-' && *value != '.'))
         return false;
     char *end;

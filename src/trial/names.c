@@ -5,6 +5,8 @@
 
 #include <assay/rule.h>
 
+/* smdebug's names of distributed workers have "_" for "/" and "-" for ":", and begin with "_" as a path would with
+ * "/"; other names stay. */
 void assay_worker_display_name(const char *file_form, size_t length, char *out)
 {
     bool serialised = length > 0 && file_form[0] == '_';
@@ -40,6 +42,7 @@ static int compare_runs(const char **a, const char **b)
     return memcmp(x, y, (size_t)m);
 }
 
+/* As assay_natural_order(), but byte by byte outside of digits. */
 int assay_worker_compare(const char *a, const char *b)
 {
     const char *x = a, *y = b;
@@ -66,6 +69,7 @@ const char *assay_mode_name(int mode)
     return mode > ASSAY_MODE_NONE && mode < ASSAY_MODES ? names[mode] : "";
 }
 
+/* Words of smdebug's index files. */
 int assay_mode_parse(const char *text, size_t length)
 {
     for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES; mode++)

@@ -8,6 +8,8 @@
 
 #include "base/fault.h"
 
+/* Shared by reference: a job's trials mostly have the same options. The count is not atomic; options are made and
+ * freed by one thread. */
 assay_trial_options *assay_trial_options_new(void)
 {
     assay_trial_options *options = assay_alloc_zeroed(1, sizeof *options);
@@ -82,6 +84,7 @@ int assay_trial_options_set_run(assay_trial_options *options, const char *root, 
     return ASSAY_OK;
 }
 
+/* Packing and unpacking copies patterns by compiling them anew, so that the copy shares nothing. */
 assay_trial_options *assay_trial_options_copy(const assay_trial_options *options)
 {
     assay_trial_options *own = NULL;
@@ -109,6 +112,8 @@ static char *without_case(const char *pattern)
     return text;
 }
 
+/* Each array grows on its own: a failure leaves the other larger, which harms nothing, and `steps` counts what both
+ * have. */
 int assay_trial_options_add_step(assay_trial_options *options, const char *pattern, assay_error *err)
 {
     char **patterns = assay_realloc_array(options->pattern, options->steps + 1, sizeof *patterns);
@@ -149,6 +154,8 @@ static int64_t number_of(const char *text, size_t length)
     return length > 0 ? value : -1;
 }
 
+/* The last match in a name counts: "epoch3-step120" has its step at the end. A pattern that matches decides, also
+ * where its digits make no number. */
 bool assay_trial_options_step(const assay_trial_options *options, const char *name, size_t length, int64_t *step)
 {
     for (size_t i = 0; i < options->steps; i++) {
@@ -157,6 +164,7 @@ bool assay_trial_options_step(const assay_trial_options *options, const char *na
         for (size_t at = 0; at <= length && assay_regex_find(options->step[i], name, length, at, span) == 1;) {
             found = true;
             *step = span[1].from == SIZE_MAX ? -1 : number_of(name + span[1].from, span[1].to - span[1].from);
+            /* An empty match has to go on by a byte. */
             at = span[0].to > at ? span[0].to : at + 1;
         }
         if (found)
@@ -170,6 +178,7 @@ bool assay_trial_options_step(const assay_trial_options *options, const char *na
 /* The dtype of numbers that is called so; -1: there is none. */
 static int dtype_called(const char *name)
 {
+/* Dtypes of texts have size 0, and no void element can be one. */
 #define DTYPE_NUMBER(dtype, number, size, text)                                                                        \
     if ((size) > 0 && strcmp(name, text) == 0)                                                                         \
         return number;
@@ -196,6 +205,7 @@ int assay_trial_options_set_void(assay_trial_options *options, const char *descr
 
 /* ---- between ranks ---- */
 
+/* NULL packs as a single 0, and comes back as NULL. */
 void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out)
 {
     assay_put_u8(out, options != NULL);
@@ -223,6 +233,7 @@ static bool take_text(assay_cursor *in, char **out)
     return length == 0 || *out;
 }
 
+/* Patterns were compiled on the rank that read the job, so a failure here means damage or no memory. */
 int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
 {
     *out = NULL;

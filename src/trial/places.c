@@ -4,6 +4,7 @@
 #include "trial/trial_format.h"
 #include "trial/reader.h"
 
+/* A question over all formats, because copying a directory knows no format. */
 bool assay_directory_holds_files(const char *directory)
 {
     bool holds = false;
@@ -40,6 +41,7 @@ bool assay_part_is_promised(const assay_part *part)
     return assay_format_of(part->format)->index_is_complete;
 }
 
+/* Of a file that grows at its end the last unit may still change; earlier ones cannot. */
 bool assay_unit_is_behind(const assay_catalog *catalog, size_t i)
 {
     const assay_unit *unit = &catalog->units[i];
@@ -67,6 +69,7 @@ static bool is_long_enough(assay_store *store, const assay_catalog *catalog, con
 static int have_heads(assay_store *store, const assay_catalog *catalog, const assay_part *part,
                       const assay_entry *first, const assay_entry *end)
 {
+    /* A head is far below this; the budget only has to be no hindrance. */
     enum { BUDGET = 1 << 30 };
     assay_reader *reader = NULL;
     assay_record record;
@@ -79,6 +82,8 @@ static int have_heads(assay_store *store, const assay_catalog *catalog, const as
     return status == ASSAY_OK ? 1 : status == ASSAY_ENOMEM ? status : 0;
 }
 
+/* Watching asks before a step is evaluated. Cheap questions first: sizes of files, and only formats whose index may
+ * run ahead of the data have their heads read. */
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part)
 {
@@ -91,6 +96,8 @@ int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const 
     return assay_part_is_promised(part) ? 1 : have_heads(store, catalog, part, first, end);
 }
 
+/* Called while a trial is packed or compared, and by `assay ls`: what is wrong is named once for each file, not for each
+ * record. */
 int assay_part_check_file(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                           const assay_part *part, const assay_entry *first, assay_problems *problems, uint64_t *size)
 {
@@ -122,6 +129,7 @@ int assay_part_check_file(assay_store *store, const assay_catalog *catalog, cons
     return problems->status;
 }
 
+/* Entries are sorted by file, so each file is one run of them. */
 int assay_part_check_files(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                            const assay_part *part, assay_problems *problems)
 {

@@ -16,6 +16,7 @@
 #include "store/storage.h"
 #include "trial/trial_format.h"
 
+/* Longer sentences are cut at their end; file and place stand in front. */
 enum { TEXT_MOST = 1024 }; /* a sentence, names in it included */
 
 static const struct {
@@ -73,6 +74,7 @@ static void one_line(char *text)
             *text = '?';
 }
 
+/* These are found by several formats, or again at each look: the same sentence is kept and counted once. */
 static bool is_said_once(int kind)
 {
     return kind == ASSAY_PROBLEM_UNSEEN || kind == ASSAY_PROBLEM_KEY;
@@ -92,6 +94,7 @@ static void count(assay_problems *p, int kind)
     p->losses += assay_problem_is_loss(kind);
 }
 
+/* Beyond ASSAY_PROBLEMS_KEPT only the count goes on: a trial with a million damaged records still fits a report. */
 void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
                         ...)
 {
@@ -117,6 +120,7 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
     keep(p, &one);
 }
 
+/* Called where a directory could not be listed: "not there" and "a file in its place" are different news. */
 void assay_problems_name_file(assay_problems *p, struct assay_store *store, int64_t step, const char *path)
 {
     if (assay_store_exists(store, path, NULL) == 1)
@@ -163,12 +167,14 @@ bool assay_problems_have(const assay_problems *p, const char *text)
     return false;
 }
 
+/* Only while all are kept: then the last of the list is the one that was just added. */
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor)
 {
     if (p->total <= ASSAY_PROBLEMS_KEPT && p->kept == p->total)
         p->list[p->kept - 1].tensor = tensor;
 }
 
+/* Order is that of ranks: the texts that are kept are the same at any number of them, as ranks have parts in order. */
 int assay_problems_append(assay_problems *earlier, const assay_problems *later)
 {
     earlier->total += later->total;
@@ -194,6 +200,7 @@ int assay_problems_append(assay_problems *earlier, const assay_problems *later)
     return earlier->status;
 }
 
+/* Notes are what storages could not tell their caller: see assay_store_take_note(). */
 void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int64_t step, const char *meaning)
 {
     const char *path, *text;
@@ -203,12 +210,14 @@ void assay_problems_take_notes(assay_problems *p, struct assay_store *store, int
         p->status = ASSAY_ENOMEM;
 }
 
+/* "x.json.bak", "x.json~" and the like were x.json once. */
 static bool was_called(const char *name, const char *known)
 {
     const size_t before = assay_path_before_aside(name);
     return before > 0 && before == strlen(known) && memcmp(name, known, before) == 0;
 }
 
+/* Said only where the right name is missing: a copy beside the original is nobody's loss. */
 void assay_problems_name_damaged(assay_problems *p, const struct assay_names *names, const char *directory,
                                  const char *const *known)
 {
@@ -277,6 +286,7 @@ void assay_problems_pack(const assay_problems *p, assay_buf *out)
     assay_fields_pack(fields, p, out);
 }
 
+/* Counts from another rank bound loops and arrays here. */
 static bool is_sound(const assay_problems *p)
 {
     bool sound = p->kept <= ASSAY_PROBLEMS_KEPT && p->kept <= p->total && p->losses <= p->total &&

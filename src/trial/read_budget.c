@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+/* Bytes that the records cover times a factor, and something for each row: honest files read each byte once, or a few
+ * times where records overlap by their heads. Overflow means "no limit". */
 uint64_t assay_read_budget(uint64_t bytes, uint64_t rows)
 {
     uint64_t granted = 0;
@@ -52,7 +54,8 @@ static bool next_record(record_walk *w)
     return true;
 }
 
-/* What the records lie in, each byte counted once, and the sum of all in *sum. */
+/* What the records lie in, each byte counted once, and the sum of all in *sum. Entries are in order of offsets, so
+ * one end tells what is covered. */
 static uint64_t covered(record_walk w, uint64_t *sum)
 {
     uint64_t bytes = 0, end = 0;
@@ -68,8 +71,9 @@ static uint64_t covered(record_walk w, uint64_t *sum)
     return bytes;
 }
 
-/* How many of the part's records are within its budget, and the sum of all in *sum. Only where records overlap by much
- * are files asked for their sizes: a row that lies beyond the end of its file must not pay for the others. */
+/* How many of the part's records are within its budget, and the sum of all in *sum. Only where records overlap by
+ * much are files asked for their sizes: a row that lies beyond the end of its file must not pay for the others. First
+ * the index alone, which costs nothing; files are asked only where that looks wrong. */
 static uint32_t affordable(record_walk w, uint64_t *granted, uint64_t *sum)
 {
     assay_store *store = w.store;
@@ -90,6 +94,8 @@ static uint32_t affordable(record_walk w, uint64_t *granted, uint64_t *sum)
     return within;
 }
 
+/* A hostile index can list one huge record a million times: without a budget that is a million reads of it. Called by
+ * assay_index_read() for the parts that it added. */
 void assay_shard_limit_work(assay_shard *s, size_t before, assay_store *store, const assay_catalog *catalog,
                             assay_problems *problems)
 {
@@ -110,6 +116,7 @@ void assay_shard_limit_work(assay_shard *s, size_t before, assay_store *store, c
                                part->count, (unsigned long long)sum, (unsigned long long)granted, part->count - within);
         }
         assay_problems_take_notes(problems, store, part->step, "what its records lie in is not known");
+        /* Entries that are dropped leave a hole; those of the next part move down into it. */
         if (at < part->first)
             memmove(s->entries + at, s->entries + part->first, within * sizeof *s->entries);
         part->first = at;

@@ -19,6 +19,8 @@
 /* The files of a record in pieces. Several stay open, because the pieces of a tensor that is split
  * along its last dimension take turns at every row. */
 
+/* A tensor that is split along its last dimension has a piece on each worker of a group: 16 cover the usual sizes of
+ * groups. */
 enum { ASSAY_PIECE_FILES = 16 };
 
 typedef struct assay_piece_file {
@@ -28,6 +30,7 @@ typedef struct assay_piece_file {
 } assay_piece_file;
 
 typedef struct assay_piece_files { /* zero it first */
+    /* `turn` is a clock of uses: the file with the lowest `used` goes. */
     assay_piece_file list[ASSAY_PIECE_FILES];
     uint64_t turn;
 } assay_piece_files;
@@ -48,6 +51,7 @@ static int open_one(assay_piece_files *files, assay_store *store, const char *na
     assay_piece_file *best = &files->list[0];
     for (int i = 0; i < ASSAY_PIECE_FILES; i++) {
         assay_piece_file *one = &files->list[i];
+        /* Names of one list of files are shared, so most comparisons are of pointers. */
         if (one->file && (one->name == name || strcmp(one->name, name) == 0)) {
             *out = one;
             return ASSAY_OK;
@@ -80,11 +84,16 @@ static int assay_piece_files_read(assay_piece_files *files, assay_store *store, 
 
 enum {
     WINDOW_LEAST = 64 << 10,
+    /* HEAD and SHORT_HEAD: a head of any format is shorter; a page or a few are read in one request. */
     HEAD = 16 << 10,     /* of a record that is much larger than the window: the rest may be put elsewhere */
     SHORT_HEAD = 4 << 10 /* where nobody wants more of a record */
 };
+/* BLOCK: room for the tail of a record. PIECE: what statistics take at once, small enough for the first-level cache
+ * of most processors together with their state. ALIGN: a line of the cache, and the width of vectors. */
 enum { BLOCK = 32 << 10, PIECE = 64 << 10, ALIGN = 64, SOME = 32 << 10 /* whole blocks to statistics */ };
 
+/* Invariant: the window is empty, or belongs to `file`. Of the open record, content [next, end) was not handed out
+ * yet. */
 struct assay_reader {
     const assay_trial_format *format;
     assay_store *store;
@@ -145,10 +154,12 @@ static int reopen(assay_reader *f, assay_store *store, const assay_trial_format 
     char *copy = assay_copy_text(path);
     if (!copy)
         return no_memory(path, err);
+    /* Closed before the new one is opened: a process has few descriptors, and each rank some hundred files. */
     assay_store_close_file(f->file);
     free(f->path);
     f->file = NULL;
     f->path = copy;
+    /* `kept` is the format's memory of forms it has met: useful from file to file of one format. */
     if (f->format != format) {
         free(f->decoded.kept);
         f->decoded.kept = NULL;
@@ -179,7 +190,8 @@ static assay_reader *new_reader(size_t window)
     return f;
 }
 
-/* Takes over what the index says of the file: a list that the reader shares, and the note under that number. */
+/* Takes over what the index says of the file: a list that the reader shares, and the note under that number. `files`
+ * is shared with the index, so the note stays as long as the reader has it. */
 static void take_files(assay_reader *f, assay_files *files, uint32_t first, uint32_t number)
 {
     assay_files *before = f->files;
@@ -196,6 +208,8 @@ static void take_files(assay_reader *f, assay_files *files, uint32_t first, uint
     assay_files_release(before);
 }
 
+/* *reader is made by the first call, and used again by later ones: its window is the largest allocation of a rank's
+ * reading. */
 int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned format, const char *path, size_t window,
                            assay_error *err)
 {
@@ -212,6 +226,7 @@ int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned f
     return status;
 }
 
+/* Called with the same reader for record after record; a file that is open already is not opened again. */
 int assay_reader_open(assay_reader **reader, assay_store *store, const assay_catalog *catalog, const assay_part *part,
                       uint32_t file, assay_error *err)
 {
@@ -219,7 +234,8 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
     const char *path = assay_part_file(catalog, part, file, room);
     if (!path)
         return assay_fail(err, ASSAY_EFORMAT, "the name of the file of step %lld is too long", (long long)part->step);
-    /* Records with notes have a number each, and often one file. */
+    /* Records with notes have a number each, and often one file. Two parts may list the same path with other notes:
+     * then only the list is replaced. */
     const assay_reader *open = *reader;
     const bool again = open && open->file && open->files && open->store == store &&
                        (open->files == part->files || open->format->in_notes) && strcmp(open->path, path) == 0;
@@ -263,6 +279,7 @@ void assay_reader_let_go(assay_reader *f)
     assay_decoded_let_go(&f->decoded);
 }
 
+/* Tells how far reading will go on, so that one read serves several records. */
 void assay_reader_expect(assay_reader *f, uint64_t from, uint64_t to)
 {
     f->expected = to < f->size ? to : f->size;
@@ -293,7 +310,8 @@ static int load(assay_reader *f, uint64_t at, size_t least, size_t size, assay_e
     return status;
 }
 
-/* How much to read at `at` when `least` bytes are needed and `most` are allowed. */
+/* How much to read at `at` when `least` bytes are needed and `most` are allowed. More is read only up to `expected`:
+ * nobody pays for bytes between records that nobody wants. */
 static size_t read_ahead(const assay_reader *f, uint64_t at, uint64_t least, size_t most)
 {
     uint64_t want = f->expected > at && f->expected - at > least ? f->expected - at : least;
@@ -313,7 +331,8 @@ static int set_view(assay_reader *f, const assay_record *r, assay_error *err)
     f->view.context = f;
     if (whole || f->format->record_tail == 0)
         return ASSAY_OK;
-    /* One read gets the footer and, as a rule, everything else behind the content. */
+    /* One read gets the footer and, as a rule, everything else behind the content. The tail lies behind the content,
+     * which has not been read: a window would be filled for a few bytes. */
     size_t tail = r->length < f->format->record_tail ? (size_t)r->length : f->format->record_tail;
     int status = read_exactly(f, end - tail, f->view.block, tail, err);
     f->view.block_at = end - tail;
@@ -328,6 +347,7 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
     if (r->length < f->format->record_least)
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %u", f->path,
                           (unsigned long long)r->offset, (unsigned long long)r->length, f->format->record_least);
+    /* Assembled records have no bytes of their own, and numbers in notes are in the index already. */
     if (f->format->assembled || (f->format->in_notes && f->decoded.row.note)) {
         f->view = (assay_view){.path = f->path, .read = read_exactly, .context = f};
         return ASSAY_OK;
@@ -339,12 +359,15 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
             "is cut short, or not written to its end yet",
             f->path, (unsigned long long)r->offset, (unsigned long long)r->length, (unsigned long long)f->size);
     size_t least = r->length < f->room ? (size_t)r->length : f->room, most = f->room;
+    /* A record of more than two windows: its head alone is read, for the content is read in whole windows
+     * afterwards. */
     if (f->heads_only ? r->length > SHORT_HEAD : r->length / 2 > f->room)
         least = most = f->heads_only ? SHORT_HEAD : HEAD;
     int status = load(f, r->offset, least, read_ahead(f, r->offset, r->length, most), err);
     return status == ASSAY_OK ? set_view(f, r, err) : status;
 }
 
+/* Untrusted: offset and length come from the index, the record from a file; formats check all that they decode. */
 int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
                         assay_error *err)
 {
@@ -358,6 +381,7 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
     r->tag = NULL;
     r->tag_length = 0;
     r->kind = r->mode = 0;
+    /* Members that a format does not set mean "the record does not say". */
     r->mode_step = -1;
     r->checksum = ASSAY_CHECKSUM_NONE;
     f->decoded.sum.on = false;
@@ -381,6 +405,7 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
 /* A record leaves step 0 out; then it has no step to compare. */
 static bool steps_agree(const assay_record *r, const assay_part *part)
 {
+    /* own_step: the record has the number that its own worker counted. */
     return (r->step == 0 || r->step == part->own_step) && (r->mode == 0 || r->mode == part->mode) &&
            (r->mode_step < 0 || r->mode_step == part->mode_step);
 }
@@ -393,6 +418,7 @@ static bool names_agree(const assay_record *r, const assay_entry *entry, const a
            (r->kind == (int)entry->kind && r->name_length == length && memcmp(r->name, name, length) == 0);
 }
 
+/* A record that is sound but is another than the index means would put one tensor's figures under another's name. */
 int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entry *entry, const assay_dict *tensors,
                        size_t budget, assay_record *out, assay_error *err)
 {
@@ -413,6 +439,7 @@ int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entr
         (long long)out->mode_step);
 }
 
+/* Numbers of logs lie in notes: no file is opened for them. */
 bool assay_part_number(const assay_part *part, const assay_entry *entry, double *value)
 {
     const assay_trial_format *format = assay_format_of(part->format);
@@ -453,7 +480,8 @@ static size_t in_window(const assay_reader *f, size_t size, size_t unit)
     return have >= size ? size : have - have % unit;
 }
 
-/* The piece [next, next + *size) at `to`: from the window as far as it reaches, then read there, a window at once. */
+/* The piece [next, next + *size) at `to`: from the window as far as it reaches, then read there, a window at once.
+ * `put` runs ahead of `next`: a window's worth is read at once into the caller's memory, and handed out in pieces. */
 static int take_put(assay_reader *f, size_t *size, assay_error *err)
 {
     if (f->put == f->next) {
@@ -463,6 +491,7 @@ static int take_put(assay_reader *f, size_t *size, assay_error *err)
         if (have > 0)
             memcpy(f->to, f->window + (f->next - f->base), have);
         ASSAY_TRY(left > have ? read_exactly(f, f->next + have, f->to + have, left - have, err) : ASSAY_OK);
+        /* Later looks of the checksum find these bytes there, not in the window. */
         f->view.window = f->to;
         f->view.window_at = f->next;
         f->view.window_size = left;
@@ -475,6 +504,8 @@ static int take_put(assay_reader *f, size_t *size, assay_error *err)
 /* The piece [next, next + *size) from the window, which is loaded when nothing whole is left in it. */
 static int take_bytes(assay_reader *f, const uint8_t **piece, size_t *size, assay_error *err)
 {
+    /* SOME: fewer bytes than that are not worth a piece of their own; they are moved to the front of the next
+     * window. */
     size_t have = in_window(f, *size, SOME);
     if (have > 0) {
         *size = have;
@@ -502,6 +533,7 @@ static int pull_piece(assay_reader *f, size_t size, const uint8_t **piece, assay
     return f->decoded.pull(&f->decoded, &f->view, f->next, to, size, err);
 }
 
+/* Called until *size is 0, and only then the record is known to be sound: its checksum is compared at the end. */
 int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, size_t *size, assay_error *err)
 {
     static const uint8_t nothing[1];
@@ -547,6 +579,7 @@ int assay_reader_number(assay_reader *f, double *value, assay_error *err)
         status = assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
     ASSAY_TRY(status);
     assay_to_double(f->record.dtype, piece, 1, value);
+    /* The second call gets no bytes, but the verdict over the checksum. */
     return assay_reader_content(f, 0, &piece, &size, err); /* at the end the checksum is known to be right */
 }
 

@@ -39,7 +39,8 @@ static void counts_to_places(uint32_t *counts, size_t keys)
     }
 }
 
-/* Workers are dense ids, but a shard that came from elsewhere may say anything. */
+/* Workers are dense ids, but a shard that came from elsewhere may say anything. A packed shard that is damaged may
+ * have numbers up to 2^32: unpacking bounds them for catalogs, not here. */
 static size_t count_workers(const assay_shard *s)
 {
     size_t workers = 0;
@@ -68,7 +69,8 @@ static uint32_t *parts_by_worker(const assay_shard *s)
     return sorted;
 }
 
-/* How many entries of each tensor are wanted, one further on than the tensor. */
+/* How many entries of each tensor are wanted, one further on than the tensor. "One further on" spares a second array:
+ * place_items() uses the counts as places and leaves them as the final ones. */
 static uint32_t count_wanted(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, uint32_t *counts)
 {
     uint32_t count = 0;
@@ -141,6 +143,7 @@ static size_t lower_bound(const assay_record_history *h, uint32_t tensor, uint32
     return low;
 }
 
+/* Newest first: look-back asks for the few steps before one. */
 size_t assay_record_history_before(const assay_record_history *h, uint32_t tensor, uint32_t worker, int64_t step,
                                    assay_place *places, size_t most)
 {
@@ -158,12 +161,15 @@ size_t assay_record_history_before(const assay_record_history *h, uint32_t tenso
     return found;
 }
 
-/* Marks the entries that the tail keeps. */
+/* Marks the entries that the tail keeps. The tail is what the next chunk's look-back may ask for: the last `back`
+ * records of each tensor and worker, as many of TRAIN steps, since rules may compare those alone, and everything
+ * since a step. */
 static void mark_kept(const assay_record_history *h, uint32_t back, int64_t since, uint8_t *keep)
 {
     for (uint32_t tensor = 0; tensor < h->tensors; tensor++) {
         size_t run = 0, train = 0; /* items behind this one of the same tensor and worker; those of TRAIN steps */
         uint32_t worker = 0;
+        /* Backwards, so that `run` counts from the end. */
         for (size_t i = h->first[tensor + 1]; i-- > h->first[tensor];) {
             const assay_part *part = &h->shard->parts[h->items[i].part];
             bool another = i + 1 == h->first[tensor + 1] || part->worker != worker,
@@ -198,6 +204,7 @@ static int copy_part(const assay_shard *s, const assay_part *part, const uint8_t
     return ASSAY_OK;
 }
 
+/* The tail goes to the rank of the next chunk, packed; it names records, it has none of their contents. */
 int assay_shard_tail(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, uint32_t back, int64_t since,
                      assay_shard *out)
 {

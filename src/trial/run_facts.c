@@ -21,8 +21,10 @@ void assay_run_facts_release(assay_run_facts *facts)
 
 int assay_run_facts_put(assay_run_facts *facts, char *name, char *value)
 {
+    /* One allocation for all: ASSAY_RUN_FACTS_MOST of them are a few KiB. */
     if (!facts->list)
         facts->list = assay_alloc_zeroed(ASSAY_RUN_FACTS_MOST, sizeof *facts->list);
+    /* Facts beyond the limit are dropped without a word: they describe, nothing depends on them. */
     if (facts->list && name && value && facts->count < ASSAY_RUN_FACTS_MOST) {
         facts->list[facts->count++] = (assay_run_fact){name, value};
         return ASSAY_OK;
@@ -44,6 +46,8 @@ void assay_run_facts_sort(assay_run_facts *facts)
     if (facts->count > 0)
         qsort(facts->list, facts->count, sizeof *facts->list, by_name);
     for (size_t i = 0; i < facts->count; i++) {
+        /* The first of equal names stays; sorting has put them side by side, though not in the order in which they
+         * came. */
         bool again = kept > 0 && strcmp(facts->list[kept - 1].name, facts->list[i].name) == 0;
         if (again) {
             free(facts->list[i].name);
@@ -57,6 +61,7 @@ void assay_run_facts_sort(assay_run_facts *facts)
 
 assay_run_fact *assay_run_facts_find(const assay_run_facts *facts, const char *name)
 {
+    /* The key is only read; the cast is for a struct that owns its texts elsewhere. */
     const assay_run_fact key = {(char *)(uintptr_t)name, NULL};
     return facts->count ? bsearch(&key, facts->list, facts->count, sizeof key, by_name) : NULL;
 }

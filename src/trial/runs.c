@@ -5,6 +5,8 @@
 
 #include "trial/trial_format.h"
 
+/* A location such as an MLflow folder holds several runs; formats that know none leave `out` empty, and the location
+ * is one trial. */
 int assay_trial_runs_find(const char *location, const assay_trial_options *given, assay_trial_runs *out,
                           assay_error *err)
 {
@@ -44,6 +46,7 @@ static int fail_several(const char *location, const assay_trial_runs *runs, assa
     return status;
 }
 
+/* For commands that open one trial in one process. Jobs list theirs on all ranks (engine/source). */
 int assay_trial_list(const char *location, assay_store **store, assay_trial_options **options, assay_catalog *catalog,
                      assay_error *err)
 {

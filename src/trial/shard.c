@@ -13,11 +13,13 @@
 
 /* ---- names of files ---- */
 
+/* Names that are equal lie behind one another, since lists are made file by file: one copy serves all of them. */
 static bool has_name_before(const assay_file *list, uint32_t i)
 {
     return i > 0 && (list[i].name == list[i - 1].name || strcmp(list[i].name, list[i - 1].name) == 0);
 }
 
+/* One block: table, names and notes. It is shared by reference and freed at once. */
 assay_files *assay_files_new(const assay_file *list, uint32_t count)
 {
     const size_t table = sizeof(assay_files) + count * sizeof *list;
@@ -29,6 +31,7 @@ assay_files *assay_files_new(const assay_file *list, uint32_t count)
         return NULL;
     uint8_t *at = (uint8_t *)files + table;
     *files = (assay_files){.refs = 1, .count = count};
+    /* A note of no bytes has an address, too: NULL means that there is none. */
     for (uint32_t i = 0; i < count; i++) {
         assay_file *to = &files->file[i];
         const size_t length = has_name_before(list, i) ? 0 : strlen(list[i].name) + 1;
@@ -51,6 +54,7 @@ assay_files *assay_files_new_one(const char *name, size_t length)
     return files;
 }
 
+/* Not atomic: index rows belong to the main thread. */
 assay_files *assay_files_share(assay_files *files)
 {
     if (files)
@@ -64,6 +68,7 @@ void assay_files_release(assay_files *files)
         free(files);
 }
 
+/* Formats without lists compute the path from step and worker, as the worker itself counts. */
 const char *assay_part_file(const assay_catalog *catalog, const assay_part *part, uint32_t file,
                             char room[ASSAY_PATH_ROOM])
 {
@@ -118,10 +123,12 @@ static bool grow(void **list, size_t count, size_t *room, size_t more, size_t it
     if (more <= *room - count)
         return true;
     size_t wanted = 0;
+    /* Growing by half, not by twice: entries are most of a rank's memory before steps are read. */
     if (__builtin_add_overflow(count, more, &wanted) || wanted > UINT32_MAX) /* parts count them in 32 bits */
         return false;
     if (wanted < *room + *room / 2)
         wanted = *room + *room / 2;
+    /* Where memory can be moved page by page nothing is copied (base/heap.h). */
     void *grown =
         wanted > SIZE_MAX / item_size ? NULL : assay_heap_grow_large(*list, count * item_size, wanted * item_size);
     if (!grown)
@@ -155,7 +162,8 @@ int assay_entry_compare(const void *a, const void *b)
     return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-/* Entries at one place are in an order that their numbers make. */
+/* Entries at one place are in an order that their numbers make. Renumbering tensors changes the order of entries that
+ * share a place, such as reductions of one record. */
 static void order_again(assay_entry *entry, size_t count)
 {
     for (size_t first = 0, next; first < count; first = next) {
@@ -178,6 +186,7 @@ void assay_shard_renumber(assay_shard *s, const uint32_t *new_id)
         s->shapes[i].tensor = new_id[s->shapes[i].tensor];
 }
 
+/* Keeps the parts of this rank's chunks; shapes stay, as they are few and shared. */
 void assay_shard_keep(assay_shard *s, size_t first, size_t count)
 {
     size_t entries = 0, entry = count ? s->parts[first].first : 0;
@@ -207,6 +216,7 @@ static bool use_name(const assay_dict *from, assay_dict *to, uint32_t tensor, ui
     return new_id[tensor] != ASSAY_NO_ID;
 }
 
+/* Names that nobody uses any more need not go to other ranks with the rows. */
 int assay_shard_used_names(const assay_shard *s, const assay_dict *from, assay_dict *to, uint32_t **new_id)
 {
     const uint32_t count = assay_dict_count(from);
@@ -240,6 +250,7 @@ static void reverse(assay_part *from, assay_part *end)
     }
 }
 
+/* Rotation by three reversals, in place. */
 void assay_shard_turn(assay_shard *s, size_t first)
 {
     if (first == 0 || first == s->count)
@@ -252,6 +263,7 @@ void assay_shard_turn(assay_shard *s, size_t first)
 /* Parts of one step and worker are of several formats or modes: in the order of their units. */
 ASSAY_ORDER_BY(compare_parts, assay_part, step, worker, own_step, format, mode)
 
+/* Entries are moved along, so that parts lie in the file order of the list again. */
 int assay_shard_sort(assay_shard *s)
 {
     size_t sorted = 1;
@@ -284,12 +296,14 @@ size_t assay_shard_find(const assay_shard *s, int64_t step)
     return low;
 }
 
+/* Bytes from the begin of each file to the end of the last record: what storages read ahead. */
 uint64_t assay_part_span(const assay_shard *s, const assay_part *part)
 {
     uint64_t span = 0;
     if (part->count == 0)
         return 1;
     const assay_entry *first = &s->entries[part->first], *last = first + part->count - 1;
+    /* With one file only its last record matters; with several the last of each. */
     for (const assay_entry *e = first->file == last->file ? last : first; e <= last; e++)
         if (e == last || !assay_part_same_file(part, e[1].file, e->file))
             span += e->offset + e->length;

@@ -11,6 +11,7 @@
 #include "trial/trial_format.h"
 
 enum { PACKED_ENTRY = 8 + 8 + 4 + 4, PACKED_PART = 8 + 8 + 8 + 4 + 1 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
+/* How a part names its files: not at all, by a list that follows, or by the number of a list that came before. */
 enum { NO_FILES, NEW_FILES, SAME_FILES };
 enum { NEW_NAME = 1, HAS_NOTE = 2 };
 
@@ -26,7 +27,8 @@ static void put_file(const assay_file *file, const assay_file *before, assay_buf
     assay_put_bytes(out, file->note, file->note_size);
 }
 
-/* The names of a part's files: whole where they come first, by the number of the list afterwards. */
+/* The names of a part's files: whole where they come first, by the number of the list afterwards. files->number is
+ * scratch of one packing: assay_shard_pack() sets it to "none" first, since a list may have been packed before. */
 static void put_files(assay_files *files, uint32_t *lists, assay_buf *out)
 {
     const bool again = files && files->number < *lists;
@@ -73,6 +75,7 @@ static void put_part(const assay_shard *s, const assay_part *part, uint32_t *lis
     }
 }
 
+/* The sum of dimensions goes first: unpacking makes one block of them. */
 void assay_shard_pack(const assay_shard *s, size_t first, size_t count, assay_buf *out)
 {
     uint32_t lists = 0;
@@ -84,6 +87,7 @@ void assay_shard_pack(const assay_shard *s, size_t first, size_t count, assay_bu
         put_part(s, &s->parts[first + i], &lists, out);
 }
 
+/* Everything is checked against the lists of this message: an entry's file number indexes part->files later. */
 static int get_entries(assay_cursor *in, assay_shard *s, assay_part *part)
 {
     uint64_t count = assay_get_count(in, PACKED_ENTRY);
@@ -137,7 +141,8 @@ static int get_shapes(assay_cursor *in, assay_shard *s, assay_part *part)
     return ASSAY_OK;
 }
 
-/* The lists of files of a run of parts; each is shared with the parts that have it. */
+/* The lists of files of a run of parts; each is shared with the parts that have it. Indexed by the numbers that
+ * packing gave. */
 typedef struct file_lists {
     assay_files **list;
     uint32_t count, room;
@@ -169,6 +174,7 @@ static int get_list(assay_cursor *in, assay_file *list, uint64_t count, assay_bu
     }
     if (in->failed)
         return ASSAY_EFORMAT;
+    /* Names move while the buffer grows, so entries get their addresses now. */
     const char *at = (const char *)names->data;
     for (uint64_t i = 0; i < count && assay_buf_status(names) == ASSAY_OK; i++) {
         const bool named = list[i].name != NULL;
@@ -182,6 +188,7 @@ static int get_files_of_list(assay_cursor *in, assay_files **out)
 {
     const uint64_t count = assay_get_u32(in);
     assay_buf names = ASSAY_BUF(SIZE_MAX);
+    /* A file takes a byte at least. */
     if (in->failed || count == 0 || count > ASSAY_FILES_MOST || count > assay_cursor_left(in))
         return ASSAY_EFORMAT;
     assay_file *list = assay_alloc_zeroed(count, sizeof *list);
@@ -232,6 +239,7 @@ static int get_part(assay_cursor *in, assay_shard *s, file_lists *lists)
     part.mode = assay_get_u8(in);
     part.before = assay_get_u8(in) != 0;
     part.format = assay_get_u8(in);
+    /* Assembled parts are made by ranks themselves, so their format is no line of the table. */
     int status = part.format < assay_format_count() || part.format == ASSAY_FORMAT_ASSEMBLED
                      ? get_files(in, lists, &part.files)
                      : ASSAY_EFORMAT;
@@ -256,6 +264,7 @@ int assay_shard_unpack(assay_cursor *in, assay_shard *s, assay_error *err)
     release_lists(&lists);
     if (status == ASSAY_OK)
         return ASSAY_OK;
+    /* As before the call: the caller may go on with what it had. */
     while (s->count > parts)
         assay_part_release(s, &s->parts[--s->count]);
     s->entry_count = entries;

@@ -20,6 +20,7 @@ int assay_step_lookup_turn(assay_step_lookup *l, const assay_shard *shard, size_
         l->tensors = tensors;
     }
     memset((void *)l->entries, 0, tensors * sizeof *l->entries);
+    /* From the last part to the first, so that of several records of one tensor the first in order stays. */
     for (size_t p = end; p-- > first;) {
         const assay_part *part = &shard->parts[p];
         for (size_t e = part->first + part->count; e-- > part->first;) {
@@ -61,11 +62,13 @@ typedef struct assay_worker_record {
 
 ASSAY_ORDER_BY(compare_records, assay_worker_record, tensor, kind, worker, entry)
 
+/* Kept from call to call: rules ask for all tensors of one step in turn. */
 int assay_step_workers_turn(assay_step_workers *t, const assay_shard *shard, int64_t step)
 {
     if (t->shard == shard && t->step == step)
         return ASSAY_OK;
     t->count = 0;
+    /* Not valid while it is filled. */
     t->shard = NULL;
     for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++) {
         const assay_part *part = &shard->parts[p];
@@ -105,5 +108,6 @@ bool assay_step_workers_find(const assay_step_workers *t, uint32_t tensor, uint3
 void assay_step_workers_release(assay_step_workers *t)
 {
     free(t->list);
+    /* Members that a step's worker lacks are simply not in the list; i counts those that are there. */
     *t = (assay_step_workers){0};
 }

@@ -13,6 +13,7 @@ int64_t assay_worker_number(const char *name)
 {
     static const char prefix[] = "worker_";
     size_t length = strlen(name), head = sizeof prefix - 1;
+    /* "worker_07" is a name of somebody's own: numbers have no zeros in front. */
     if (length <= head || length > head + 9 || memcmp(name, prefix, head) != 0 || (name[head] == '0' && name[head + 1]))
         return -1;
     int64_t number = 0;
@@ -26,6 +27,7 @@ int64_t assay_worker_number(const char *name)
 
 int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog)
 {
+    /* Names of workers that never wrote are made up: "worker_N" with the lowest numbers that nobody has. */
     uint32_t *taken = assay_alloc_zeroed(catalog->workers, sizeof *taken);
     ASSAY_HAVE(taken);
     *names = (assay_worker_names){.catalog = catalog, .taken = taken};
