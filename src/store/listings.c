@@ -43,6 +43,7 @@ const assay_names *assay_listings_find(const assay_listings *listings, const cha
     return find(listings, directory, strlen(directory));
 }
 
+/* ASSAY_LISTINGS_MOST bounds memory; a directory beyond it is listed again when it is asked for. */
 int assay_listings_keep(assay_listings *listings, const char *directory, const assay_names *names)
 {
     const size_t bytes = text_bytes(names) + names->count * sizeof *names->name;
@@ -69,6 +70,7 @@ static bool has(const assay_names *names, const char *name, size_t length)
     return low < names->count && strncmp(names->name[low], name, length) == 0 && names->name[low][length] == '\0';
 }
 
+/* For storages where a request costs a round trip: a name that its directory's listing does not have needs none. */
 bool assay_listings_exclude(const assay_listings *listings, const char *path)
 {
     const assay_names *names = find(listings, "", 0);
@@ -76,6 +78,7 @@ bool assay_listings_exclude(const assay_listings *listings, const char *path)
         const size_t length = strcspn(at, "/");
         if (names && length > 0 && !has(names, at, length))
             return true;
+        /* Known listings of the path's own directories only, from the top down: an unknown one excludes nothing. */
         names = find(listings, path, (size_t)(at - path) + length);
         at += length + (at[length] == '/');
     }
@@ -94,6 +97,7 @@ void assay_listings_pack(const assay_listings *listings, assay_buf *out)
     }
 }
 
+/* The listings come from another rank of this job; lengths are checked like a stranger's. */
 static int unpack_one(assay_cursor *in, assay_buf *text, assay_listings *listings)
 {
     size_t length = 0;

@@ -20,6 +20,7 @@ void assay_packed_release(assay_packed *packed)
     *packed = (assay_packed){0};
 }
 
+/* Without adding at + size, which a damaged row could make overflow. */
 static bool in_range(uint64_t at, uint64_t size, uint64_t room)
 {
     return at <= room && size <= room - at;
@@ -56,7 +57,8 @@ static const assay_packed_file *find(const assay_packed *p, const char *path, si
 }
 
 /* Does one of the directories in the row's name have the name of a file? Those that the row before lies in, too, were
- * looked up there. */
+ * looked up there. A file "a" and a file "a/b" cannot both be: whoever unpacks would have to choose. Each directory
+ * is looked up once, where the rows that lie in it begin. */
 static bool is_below_file(const assay_packed *p, uint64_t row)
 {
     const assay_packed_file *f = &p->files[row], *before = row > 0 ? f - 1 : NULL;
@@ -71,9 +73,11 @@ static bool is_below_file(const assay_packed *p, uint64_t row)
     return false;
 }
 
+/* Tables come from a file: every number is bounded here, once, so that all look-ups below can trust them. */
 static int check_files(const assay_packed *p, const char *where, assay_error *err)
 {
     for (uint64_t i = 0; i < p->file_count; i++) {
+        /* Rows are sorted by name, which binary searches rely on. */
         const assay_packed_file *f = &p->files[i], *before = f - 1;
         if (!in_range(f->name_at, f->name_length, p->name_bytes) ||
             !assay_path_is_inside(p->names + f->name_at, f->name_length))
@@ -83,6 +87,7 @@ static int check_files(const assay_packed *p, const char *where, assay_error *er
             return bad_row(where, "files", i, "is out of order", err);
         if (f->kind > ASSAY_PACKED_UNREADABLE)
             return bad_row(where, "files", i, "is of an unknown kind", err);
+        /* Contents of files lie in `bytes`; a text of an unreadable file lies among the names. */
         if (!in_range(f->at, f->size, f->kind == ASSAY_PACKED_FILE ? p->bytes : p->name_bytes))
             return bad_row(where, "files", i, "points beyond the end", err);
     }
@@ -123,7 +128,8 @@ const assay_packed_file *assay_packed_find(const assay_packed *packed, const cha
     return row && row->kind != ASSAY_PACKED_DIRECTORY ? row : NULL;
 }
 
-/* "a/b/" for "a/b" and "a/b/", "" for the root; false when it does not fit. */
+/* "a/b/" for "a/b" and "a/b/", "" for the root; false when it does not fit. 4100: a path of 4096 bytes, a slash and a
+ * terminator. */
 static bool make_prefix(const char *directory, char *prefix, size_t room, size_t *length)
 {
     size_t n = strlen(directory);
@@ -157,7 +163,8 @@ bool assay_packed_is_directory(const assay_packed *packed, const char *path)
            is_empty_directory(packed, prefix, length - 1);
 }
 
-/* Appends the names one level below the prefix, each once and terminated. */
+/* Appends the names one level below the prefix, each once and terminated. Rows are sorted, so children of one name
+ * lie side by side. */
 static size_t put_children(const assay_packed *p, const char *prefix, size_t length, assay_buf *text)
 {
     size_t count = 0, last_length = SIZE_MAX;
@@ -198,6 +205,7 @@ int assay_packed_list(const assay_packed *packed, const char *directory, assay_n
     return status == ASSAY_OK ? status : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
 }
 
+/* Sorted by (step, worker), which check_index() has made sure of. */
 const assay_packed_part *assay_packed_find_part(const assay_packed *packed, int64_t step, uint32_t worker)
 {
     uint64_t low = 0;

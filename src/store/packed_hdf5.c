@@ -49,6 +49,7 @@ static int read_system(void *context, uint64_t at, void *bytes, size_t size, ass
     return ASSAY_OK;
 }
 
+/* Called for local files; the same tables are read over S3 by the other one. */
 static int packed_file_of_system(packed_file *file, const char *name, assay_h5 *h5, assay_error *err)
 {
     struct stat about;
@@ -77,6 +78,7 @@ static int read_object(void *context, uint64_t at, void *bytes, size_t size, ass
 static int packed_file_of_s3(packed_file *file, const char *name, assay_h5 *h5, assay_error *err)
 {
     assay_error why = {""};
+    /* is_hdf5_place() has found a name behind a slash, so there is one. */
     const char *slash = strrchr(name, '/'); /* a bucket is before it */
     assay_buf directory = ASSAY_BUF(64 << 10);
     assay_put_format(&directory, "s3://%.*s", (int)(slash - name), name);
@@ -104,6 +106,7 @@ static void packed_file_close(packed_file *file)
 
 /* ---- packed hdf5 ---- */
 
+/* BLOCKS of 1 MiB: headers, index and a few files that are read in turn. */
 enum { BLOCKS = 8, NAME_ROOM = 256 };
 
 typedef struct block {
@@ -118,6 +121,7 @@ typedef struct packed_root {
     assay_h5 file;
     uint64_t version;
     assay_h5_dataset table[ASSAY_PACKED_TABLE_COUNT], bytes;
+    /* first_sum[t] is where the sums of table t begin in table_sums, which has them for all tables in a row. */
     uint32_t *table_sums; /* NULL: of a version without */
     uint64_t first_sum[ASSAY_PACKED_TABLE_COUNT];
     block blocks[BLOCKS];
@@ -126,6 +130,7 @@ typedef struct packed_root {
     uint64_t window_first, window_count, window_room;
 } packed_root;
 
+/* Columns of HDF5 tables are found by name, so older and newer files may have them in another order. */
 #define UNSIGNED(type, member) #member, offsetof(type, member), sizeof(((type *)0)->member), false
 #define SIGNED(type, member)   #member, offsetof(type, member), sizeof(((type *)0)->member), true
 static const assay_h5_column file_columns[] = {{UNSIGNED(assay_packed_file, name_at)},
@@ -161,6 +166,7 @@ static const char *const table_name[] = {
 
 /* ---- which trial in the file ---- */
 
+/* "complete" is written last: a file that was left half written is told from a damaged one. */
 static int check_head(packed_root *r, assay_error *err)
 {
     char format[sizeof ASSAY_PACKED_FORMAT + 8] = "";
@@ -188,6 +194,7 @@ static int check_head(packed_root *r, assay_error *err)
                : assay_fail(err, ASSAY_EFORMAT, "%s: packing was not finished; pack the trial again", r->where);
 }
 
+/* Counts what is there, so that the message can say how many trials the file holds. */
 typedef struct choice {
     const char *name; /* NULL: the only one */
     uint64_t header, count;
@@ -263,6 +270,7 @@ static int read_table(const packed_root *r, int table, void **rows, uint64_t *co
     const assay_h5_dataset *d = &r->table[table];
     size_t bytes = 0;
     void *memory = NULL;
+    /* A compressed table could unpack to any size; assay writes none. */
     if (d->layout != ASSAY_H5_CONTIGUOUS) /* packed tables could be larger than the file */
         return assay_h5_foreign(&r->file, "compressed tables", err);
     if (!__builtin_mul_overflow((size_t)d->rows, d->row, &bytes) && bytes < SIZE_MAX)
@@ -272,6 +280,7 @@ static int read_table(const packed_root *r, int table, void **rows, uint64_t *co
     int status = read_rows(r, table, 0, d->rows, memory, err);
     if (status != ASSAY_OK) {
         free(memory);
+        /* One byte more than the rows, so that no table is an allocation of nothing. */
         return status;
     }
     *rows = memory;
@@ -289,6 +298,8 @@ static int read_table_sums(packed_root *r, uint64_t group, assay_error *err)
         r->first_sum[t] = count;
         count += assay_packed_sum_count(r->table[t].rows, r->table[t].row);
     }
+    /* Files of older versions have no sums: their tables are checked for bounds only, and the report says so
+     * (is_unsummed). */
     if (r->version < ASSAY_PACKED_SUMMED) {
         int found = assay_h5_find(&r->file, group, ASSAY_PACKED_SUMS_NAME, &header, err);
         return found > 0 ? assay_h5_damaged(&r->file, "its version", err) : found;
@@ -360,6 +371,7 @@ static int open_in(assay_store *store, const char *place, size_t length, packed_
     ASSAY_THEN(status, choose_trial(r, trial && *trial ? trial : NULL, &group, err));
     ASSAY_THEN(status, open_contents(r, group, err));
     free(path);
+    /* From here on hdf5_close() frees whatever was made so far. */
     store->root = r;
     if (status != ASSAY_OK)
         hdf5_close(store);
@@ -396,6 +408,7 @@ static int get_block(packed_root *r, uint64_t number, const uint8_t **bytes, ass
     for (int i = 0; i < BLOCKS; i++) {
         block *b = &r->blocks[i];
         if (b->used && b->number == number) {
+            /* The clock counts uses; the block that was used longest ago goes. */
             b->used = ++r->clock;
             *bytes = b->bytes;
             return ASSAY_OK;
@@ -406,6 +419,7 @@ static int get_block(packed_root *r, uint64_t number, const uint8_t **bytes, ass
     size_t size = left < ASSAY_PACKED_BLOCK ? (size_t)left : ASSAY_PACKED_BLOCK;
     if (!oldest->bytes && !(oldest->bytes = assay_alloc(ASSAY_PACKED_BLOCK)))
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading it", r->where);
+    /* Not valid until it has been read and checked. */
     oldest->used = 0;
     ASSAY_TRY(assay_h5_dataset_read(&r->bytes, "the records", first, size, oldest->bytes, err));
     if (assay_crc32c(0, oldest->bytes, size) != r->tables.sums[number])
@@ -431,6 +445,7 @@ static int hdf5_size_of(assay_store *store, const char *path, uint64_t *size, as
     return 1;
 }
 
+/* Where a file's contents begin among the bytes of all. */
 typedef struct packed_handle {
     packed_root *root;
     uint64_t at;
@@ -460,6 +475,7 @@ static void hdf5_close_file(assay_store_file *file)
     free(file->handle);
 }
 
+/* Contents of a file cross blocks: each block is fetched and checked on its own. */
 static int hdf5_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                         assay_error *err)
 {
@@ -511,6 +527,7 @@ static bool cache_has(const assay_store *store, int64_t step, uint32_t worker)
     return assay_packed_find_part(&((const packed_root *)store->root)->tables, step, worker) != NULL;
 }
 
+/* Rows of the next parts come along in the window, as units are asked for in order. */
 static int cache_part(assay_store *store, int64_t step, uint32_t worker, assay_cached_part *out, assay_error *err)
 {
     packed_root *r = store->root;
@@ -537,6 +554,7 @@ static const char *cache_tensor(const assay_store *store, uint32_t tensor, size_
 
 static const assay_index_cache index_cache = {cache_has, cache_part, cache_tensor};
 
+/* Both storages differ only in how they open. */
 #define PACKED_CALLS                                                                                                   \
     .close = hdf5_close, .list = hdf5_list, .size_of = hdf5_size_of, .open_file = hdf5_open_file,                      \
     .close_file = hdf5_close_file, .read_at = hdf5_read_at, .index_cache = &index_cache, .summed = true,               \

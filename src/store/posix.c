@@ -29,6 +29,7 @@
  * has passed, and it is refused where too many ways through several links lead to it. One link on the way is always
  * followed: of those there are no more ways than links. */
 
+/* 64 ways: directories of checkpoints have a few links ("latest"); mazes of links have millions. */
 enum { ASSAY_LINKS_WAYS = 64 /* to one directory, through several links each */ };
 
 typedef struct assay_links { /* zero it first */
@@ -49,7 +50,8 @@ static bool same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* How many parts of the path are links. `above` is a copy of it to work with. */
+/* How many parts of the path are links. `above` is a copy of it to work with. A link is looked at without following
+ * it, part by part. */
 static unsigned count_links(int root, char *above, size_t length)
 {
     unsigned links = 0;
@@ -66,7 +68,7 @@ static unsigned count_links(int root, char *above, size_t length)
 }
 
 /* Has a link on the way led back to a directory that the way has passed? There is nothing that is not there by a
- * shorter way. */
+ * shorter way. Compared by device and inode, since paths of links differ. */
 static bool leads_back(int root, const struct stat *here, char *above, size_t length)
 {
     struct stat there;
@@ -92,7 +94,8 @@ static int grow(assay_links *links)
     return ASSAY_OK;
 }
 
-/* Counts a way to a directory, once however often it is walked. 0, 1 (there are too many) or ASSAY_ENOMEM. */
+/* Counts a way to a directory, once however often it is walked. 0, 1 (there are too many) or ASSAY_ENOMEM. A way is
+ * the pair of directory and path, so walking one way twice counts once. */
 static int count_way(assay_links *links, const struct stat *here, const char *directory, size_t length)
 {
     char way[sizeof(identity) + PATH_ROOM];
@@ -126,6 +129,7 @@ static int assay_links_enter(assay_links *links, int root, int number, const cha
         return ASSAY_OK;
     memcpy(above, directory, length + 1);
     const unsigned count = count_links(root, above, length); /* most have none: nothing else is asked then */
+    /* Nothing can be known of a directory that fstat() fails for; listing it will tell why. */
     if (count == 0 || fstat(number, &here) != 0)
         return ASSAY_OK;
     if (leads_back(root, &here, above, length))
@@ -150,10 +154,12 @@ static void assay_links_release(assay_links *links)
 /* ---- posix ---- */
 
 /* The trial's directory, and the one below it in which files were opened last. Files of a directory are opened one
- * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
+ * after the other: from some on that directory is open itself, and the way to it is not looked up for each. IN_A_ROW:
+ * opening a directory costs a call; it pays from some files on. */
 enum { IN_A_ROW = 8 };
 
-/* Files that are open before their turn, and bytes of them that the system is asked for. */
+/* Files that are open before their turn, and bytes of them that the system is asked for. AHEAD: so many descriptors
+ * more; AHEAD_BYTES: as much as disks and file servers read ahead by themselves. */
 enum { AHEAD = 32, AHEAD_BYTES = 8 << 20 };
 
 /* A file that was opened before its turn, so that the kernel fetches what it holds. Longer paths wait for their turn.
@@ -191,6 +197,7 @@ static int root_of(const assay_store *store)
 /* The directory to open *path from; *path becomes the name in it. */
 static int way_to(posix_root *root, const char **path)
 {
+    /* Paths longer than `directory` has room for are opened from the root each time. */
     const char *slash = strrchr(*path, '/');
     size_t length = slash ? (size_t)(slash - *path) : 0;
     if (length == 0 || length >= sizeof root->directory)
@@ -204,6 +211,7 @@ static int way_to(posix_root *root, const char **path)
         memcpy(root->directory, *path, length);
         root->directory[length] = '\0';
     }
+    /* O_PATH: only to open names below it. */
     if (++root->in_a_row == IN_A_ROW)
         root->below = openat(root->number, root->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root->below < 0)
@@ -224,6 +232,7 @@ static bool is_hdf5_file(const char *path)
     return is;
 }
 
+/* FILE.h5/NAME has a file where a directory should be: ENOTDIR tells such places from missing ones. */
 bool assay_is_hdf5_place(const char *place, size_t *length)
 {
     struct stat about;
@@ -234,6 +243,7 @@ bool assay_is_hdf5_place(const char *place, size_t *length)
         return false;
     char *path = assay_copy_text(place);
     bool found = false;
+    /* Up the path until something is an HDF5 file. */
     for (char *slash = path ? strrchr(path, '/') : NULL; slash && slash > path && !found; slash = strrchr(path, '/')) {
         *slash = '\0';
         *length = (size_t)(slash - path);
@@ -280,6 +290,7 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     int reason = errno;
     free(root->only);
     free(root);
+    /* `reason` was kept, because free() may change errno. */
     if (reason == ENOENT)
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: no such directory; check the trial's path", store->location);
     if (reason == ENOTDIR)
@@ -313,6 +324,8 @@ static int fail_path(const char *path, int reason, assay_error *err)
     return assay_fail(err, reason == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO, "%s: %s", path, strerror(reason));
 }
 
+/* RESOLVE_BENEATH fails with EXDEV where any part of the path leads out; older kernels have no such call, and then
+ * nothing is named. */
 static bool posix_leads_out(assay_store *store, const char *path)
 {
 #if defined(SYS_openat2) && defined(RESOLVE_BENEATH)
@@ -361,6 +374,7 @@ static int read_names(assay_store *store, DIR *dir, const char *directory, assay
         const char *name = entry->d_name;
         if (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0')))
             continue;
+        /* File systems that do not tell the type leave links unnamed, which is harmless. */
         if (entry->d_type == DT_LNK)
             note_link(store, directory, name);
         assay_put_bytes(text, name, strlen(name) + 1);
@@ -373,6 +387,7 @@ static int read_names(assay_store *store, DIR *dir, const char *directory, assay
 
 static int posix_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
+    /* The trial is one file: its directory has nothing else. */
     posix_root *root = store->root;
     if (root->only && *directory)
         return fail_path(directory, ENOENT, err);
@@ -421,6 +436,7 @@ static int posix_stamp(assay_store *store, const char *path, assay_store_stamp *
     struct stat about;
     if (fstatat(root_of(store), path, &about, 0) != 0)
         return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
+    /* Size, time and inode: a file that was replaced differs in one of them. */
     *out = (assay_store_stamp){.size = S_ISREG(about.st_mode) && about.st_size > 0 ? (uint64_t)about.st_size : 0,
                                .time = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec,
                                .node = (uint64_t)about.st_ino};
@@ -440,6 +456,7 @@ static bool posix_waits(const assay_store *store)
     return ((const posix_root *)store->root)->waits > 0;
 }
 
+/* Bounds for whoever asks ahead (engine/map/lookahead.h). */
 static void posix_depth(const assay_store *store, size_t *files, uint64_t *bytes)
 {
     *files = AHEAD;
@@ -460,12 +477,14 @@ static void posix_ahead(assay_store *store, const char *path, uint64_t offset, u
     }
     if (!root->ahead)
         return;
+    /* A ring: what nobody took by then is closed. */
     next = &root->ahead[root->asked % AHEAD];
     if (next->number >= 0)
         close(next->number);
     next->number = open_path(root, path);
     memcpy(next->path, path, length + 1);
     root->asked++;
+    /* Each wait of a read pays for so many files; where all is in memory nothing is opened ahead. */
     root->waits -= root->waits > 0;
     if (next->number >= 0)
         posix_fadvise(next->number, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED); /* a wish */
@@ -480,6 +499,7 @@ static int take_ahead(posix_root *root, const char *path, struct stat *about)
             continue;
         int number = a->number;
         a->number = -1;
+        /* st_nlink 0: the file was removed, and perhaps replaced, since it was opened. */
         if (fstat(number, about) == 0 && about->st_nlink > 0)
             return number;
         close(number);
@@ -573,6 +593,7 @@ static int posix_read_at(assay_store_file *file, uint64_t offset, void *bytes, s
 }
 
 const assay_store_ops assay_store_posix = {
+    /* `contradicts`: a local file system may list what it then does not find (storage.c). */
     .scheme = "file://",
     .contradicts = true,
     .open = posix_open,

@@ -10,10 +10,12 @@
 #include "store/s3_store.h"
 
 /* Who asks for the files behind the one that comes next must not push that one out: there is room for more than what
- * s3_depth() says. */
-/* S3 has keys of at most 1024 bytes, which are longer once they are escaped. ASKED_A_REQUEST files are asked for ahead
- * for each request that may be under way, so that none idles while the next file is being opened. A directory of more
- * than KEPT_NAMES is listed again rather than kept. */
+ * s3_depth() says.
+ *
+ * S3 has keys of at most 1024 bytes, which are longer once they are escaped. ASKED_A_REQUEST files are asked for
+ * ahead for each request that may be under way, so that none idles while the next file is being opened. A directory
+ * of more than KEPT_NAMES is listed again rather than kept. In numbers: with 16 requests 64 files are asked for
+ * ahead, and there is room for 128. */
 enum { KEY_MOST = 4096, ASKED_A_REQUEST = 4, ROOM_FOR_ASKED = 2, KEPT_NAMES = 1 << 16 };
 
 const char *s3_root_key(s3_root *root, const char *path)
@@ -51,6 +53,7 @@ int s3_open(assay_store *store, const char *place, assay_error *err)
         free(root);
         return status;
     }
+    /* s3_depth() tells half of the ring to whoever asks ahead. */
     root->ring = ROOM_FOR_ASKED * ASKED_A_REQUEST * assay_s3_requests();
     assay_buf_init(&root->key, KEY_MOST);
     store->root = root;
@@ -68,6 +71,7 @@ void s3_close(assay_store *store)
 {
     s3_root *root = store->root;
     s3_forget_asked(root);
+    /* Directories and trees are few: linear searches are quick enough. */
     for (size_t i = 0; i < root->directory_count; i++)
         release_directory(&root->directory[i]);
     for (size_t i = 0; i < root->tree_count; i++)
@@ -120,6 +124,7 @@ static assay_s3_listing *begin_listing(s3_root *root, const char *path)
     return listing;
 }
 
+/* Begun and not waited for; s3_list() finds it by its path. */
 void s3_list_ahead(assay_store *store, const char *path)
 {
     s3_root *root = store->root;
@@ -145,6 +150,7 @@ static int64_t nanoseconds(int64_t seconds)
     return seconds > INT64_MIN / 1000000000 && seconds < INT64_MAX / 1000000000 ? seconds * 1000000000 : 0;
 }
 
+/* Called for each object or common prefix, in order of keys. */
 static int take_leaf(void *context, const char *path, size_t length, const s3_leaf *leaf)
 {
     listed *l = context;
@@ -166,6 +172,7 @@ static int take_leaf(void *context, const char *path, size_t length, const s3_le
     const int64_t time = nanoseconds(leaf->time);
     const s3_fact fact = {
         .name = s3_fact_name(path, length, false), .size = leaf->size, .etag = leaf->etag, .time = time};
+    /* A directory's stamp is a hash over names, sizes and tags of its objects: it changes when any of them does. */
     const uint64_t sum[] = {l->directory.etag, fact.name, fact.size, fact.etag, (uint64_t)time};
     l->directory.etag = assay_hash_bytes(sum, sizeof sum);
     l->directory.time = time > l->directory.time ? time : l->directory.time;
@@ -180,7 +187,9 @@ static int take_object(void *context, const assay_s3_object *object)
     return take_leaf(context, path, strlen(path), &leaf);
 }
 
-/* Begins to list a directory, unless that was done ahead, and visits what is in it. */
+/* Begins to list a directory, unless that was done ahead, and visits what is in it. Three ways, the cheapest first: a
+ * tree that has all keys below (one request for a whole trial of less than a page), a listing that was begun ahead, a
+ * listing of this directory alone. */
 static int visit_listed(s3_root *root, const char *path, listed *l, assay_error *err)
 {
     s3_directory *d = find_directory(root, path);
@@ -223,12 +232,14 @@ static int list_now(assay_store *store, const char *path, assay_names *out, assa
     if (status == ASSAY_OK)
         drop_equal(out);
     assay_buf_release(&l.text);
+    /* EUSAGE: a bucket that is not there is the user's to mend, and must not look like an empty trial. */
     if (status == ASSAY_ENOTFOUND) /* the bucket: then nothing is there */
         status = ASSAY_EUSAGE;
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory while listing it", path) : status;
 }
 
-/* Counts a directory below the one of that name; returns how many there were. */
+/* Counts a directory below the one of that name; returns how many there were. By hash, in a ring of few: two
+ * directories with one hash would be listed as a whole too early, which is only slower. */
 static unsigned count_deep(s3_root *root, const char *top, size_t length)
 {
     const uint64_t name = assay_hash_bytes(top, length);
@@ -242,6 +253,7 @@ static unsigned count_deep(s3_root *root, const char *top, size_t length)
 /* Subdirectories of one parent were listed one by one: list the parent recursively from now on. */
 static int take_whole(s3_root *root, const char *directory, size_t length)
 {
+    /* Eight subdirectories one by one cost as much as a page of a thousand keys. */
     enum { ONE_BY_ONE = 8 };
     const char *end = memchr(directory, '/', length);
     if (!end || root->one_by_one || s3_tree_of(root, directory))
@@ -255,6 +267,7 @@ int s3_list(assay_store *store, const char *directory, assay_names *out, assay_e
     s3_directory *d = find_directory(store->root, directory);
     assay_names names = {NULL, 0};
     int status = ASSAY_OK;
+    /* Names that were listed for a stamp are handed over once; the next s3_list() asks anew. */
     if (d && !d->listing) { /* as it was when its stamp was taken */
         names = d->names;
         d->names = (assay_names){NULL, 0};
@@ -323,7 +336,8 @@ int s3_size_of(assay_store *store, const char *path, uint64_t *size, assay_error
     return 1;
 }
 
-/* False: the directory that a directory of that name would be in was listed for its own stamp, and has none. */
+/* False: the directory that a directory of that name would be in was listed for its own stamp, and has none. Spares a
+ * request for names that were seen to be missing. */
 static bool may_be_there(const s3_root *root, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -347,6 +361,7 @@ int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay
         return ASSAY_OK;
     if (status == ASSAY_OK && !fact)
         status = know_directory(store, path, is_root ? 0 : strlen(path), &fact, err);
+    /* A directory without objects does not exist in S3. */
     if (status != ASSAY_OK || !fact || (fact->is_directory && fact->size == 0))
         return status;
     *out = (assay_store_stamp){.size = fact->is_directory ? 0 : fact->size, .time = fact->time, .node = fact->etag};
@@ -355,6 +370,8 @@ int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay
 
 /* ---- to other ranks ---- */
 
+/* To ranks that did not list: they know sizes and tags of all objects without asking. Listings go before, with
+ * storage.c. */
 void s3_pack(const assay_store *store, assay_buf *out)
 {
     const s3_root *root = store->root;
@@ -375,6 +392,7 @@ int s3_unpack(assay_store *store, assay_cursor *in)
 {
     s3_root *root = store->root;
     int status = ASSAY_OK;
+    /* 33: 8 + 8 + 8 + 8 + 1 bytes a fact. */
     for (uint64_t left = assay_get_count(in, 33); status == ASSAY_OK && left > 0; left--) {
         s3_fact fact = {.name = assay_get_u64(in)};
         fact.size = assay_get_u64(in);

@@ -9,15 +9,18 @@
 uint64_t s3_fact_name(const char *path, size_t length, bool is_directory)
 {
     uint64_t name = assay_hash_bytes(path, length) ^ (is_directory ? 0x9e3779b97f4a7c15u : 0);
+    /* 0 marks a free place of the table. */
     return name ? name : 1;
 }
 
 uint64_t s3_fact_etag(const char *etag)
 {
+    /* | 1: a tag is never 0, which means that there is none. */
     return etag[0] ? assay_hash_bytes(etag, strlen(etag)) | 1 : 0;
 }
 
-/* The place of a name, or the free one where it belongs. The table is never full. */
+/* The place of a name, or the free one where it belongs. The table is never full. Ends, since the table grows at half
+ * of its room. */
 static s3_fact *place_of(const s3_facts *facts, uint64_t name)
 {
     size_t at = (size_t)name & (facts->room - 1);

@@ -22,6 +22,8 @@ typedef struct piece {
     size_t cost;
 } piece;
 
+/* Invariant: list[0..count) are pieces that are held or under way, each once; `held` has the sum of their costs over
+ * all files. */
 typedef struct s3_file {
     s3_root *root;
     char *path;
@@ -37,7 +39,8 @@ typedef struct s3_file {
 /* Bytes of a large object behind which its next piece is asked for. */
 enum { AT_HEAD = ASSAY_S3_PIECE / 8 };
 
-/* Bytes of pieces that are held or under way. Files are read by one thread. */
+/* Bytes of pieces that are held or under way. Files are read by one thread. Calls come one at a time (s3_ops.c), so a
+ * plain variable does. */
 static size_t held;
 /* Of large objects. Whom they are read from is one server for all of them, most of the time. */
 static s3_pace pace;
@@ -53,6 +56,7 @@ static bool there_is_room(size_t cost)
     return held <= memory && cost <= memory - held;
 }
 
+/* A piece is asked for whole, at a multiple of ASSAY_S3_PIECE: neighbours then never overlap. */
 static assay_s3_get *begin(s3_root *root, const char *path, uint64_t number, const char *etag, bool urgent)
 {
     const char *key = s3_root_key(root, path);
@@ -72,6 +76,7 @@ static void forget(s3_asked *asked)
     *asked = (s3_asked){.path = NULL};
 }
 
+/* The ring has two halves: what was asked for ahead, and first pieces that were read and are kept. */
 void s3_forget_asked(s3_root *root)
 {
     for (size_t i = 0; root->asked && i < 2 * root->ring; i++)
@@ -88,7 +93,8 @@ static s3_asked *find_asked(const s3_root *root, const char *path)
     return NULL;
 }
 
-/* Forgets what was kept, from the oldest on, until there is room. */
+/* Forgets what was kept, from the oldest on, until there is room. Kept pieces are a convenience, pieces under way a
+ * need: the former make room. */
 static void forget_kept(s3_root *root, size_t cost)
 {
     for (size_t i = 0; root->asked && i < root->ring && !there_is_room(cost); i++)
@@ -116,6 +122,7 @@ void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t si
     const size_t inside = (size_t)(offset % ASSAY_S3_PIECE);
     const size_t least = size < ASSAY_S3_PIECE - inside ? inside + (size_t)size : ASSAY_S3_PIECE;
     const size_t cost = fact ? at_most(fact->size) : least;
+    /* Asked for already. */
     if (find_asked(root, path))
         return;
     forget_kept(root, cost);
@@ -131,7 +138,8 @@ void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t si
     held += cost;
 }
 
-/* Keeps the first piece of an object, which is the whole of a small one, for the next one who opens it. */
+/* Keeps the first piece of an object, which is the whole of a small one, for the next one who opens it. Indexes and
+ * headers are opened, closed and opened again: the second time costs no request. */
 static void keep(s3_root *root, char *path, assay_s3_get *get, size_t cost)
 {
     s3_asked *asked = next_place(root, true);
@@ -176,7 +184,8 @@ static void make_room(s3_file *f, size_t cost)
     }
 }
 
-/* Nobody will read them again, most likely, and their memory, which the caches have, takes what comes next. */
+/* Nobody will read them again, most likely, and their memory, which the caches have, takes what comes next.
+ * Backwards, since dropping moves the last piece into the gap. */
 static void drop_read(s3_file *f)
 {
     for (size_t i = f->count; i > 0; i--)
@@ -207,7 +216,7 @@ static int changed(const s3_file *f, assay_error *err)
     return assay_fail(err, ASSAY_EIO, "%s: changed while it was read", f->path);
 }
 
-/* A piece of a row has come. */
+/* A piece of a row has come. The width counts for all files, because one server is behind them. */
 static void take_pace(void)
 {
     const size_t requests = assay_s3_requests(), room = assay_s3_memory() / ASSAY_S3_PIECE;
@@ -228,6 +237,7 @@ static int wait_piece(assay_store_file *file, piece *p, assay_error *err)
         return assay_fail(err, status == ASSAY_ENOMEM ? status : ASSAY_EIO, "%s: %s", f->path, why.text);
     const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
     const uint64_t etag = s3_fact_etag(p->bytes.etag);
+    /* Three ways in which an object may have changed: since it was listed, since its first piece, or in size. */
     if ((fact && fact->etag && etag && fact->etag != etag) || (fact && fact->size != p->bytes.total) ||
         (f->etag[0] && (strcmp(f->etag, p->bytes.etag) != 0 || file->size != p->bytes.total)))
         return changed(f, err);
@@ -252,6 +262,7 @@ static void ask_ahead(assay_store_file *file, uint64_t last)
     if (f->taken < AT_HEAD)
         return;
     const uint64_t pieces = (file->size + ASSAY_S3_PIECE - 1) / ASSAY_S3_PIECE;
+    /* `ahead` is what this file's reading promises, pace.width what the server has been shown to bear. */
     for (uint64_t n = last + 1; n < pieces && n <= last + f->ahead && n <= last + pace.width; n++) {
         const size_t cost = cost_of(file, n);
         if (find_piece(f, n))
@@ -266,11 +277,13 @@ static void ask_ahead(assay_store_file *file, uint64_t last)
 static void follow(s3_file *f, uint64_t first, uint64_t last)
 {
     if (first <= f->next && last >= f->next) {
+        /* 64 pieces ahead are more than any memory that is usual. */
         f->ahead = f->ahead < 64 ? 2 * f->ahead + 1 : f->ahead;
     } else if (last + 1 < f->next || first > f->next) {
         f->ahead = 0;
         s3_pace_break(&pace);
     }
+    /* Pieces that were read again do not move the row back. */
     if (last + 1 > f->next || f->ahead == 0)
         f->next = last + 1;
 }
@@ -292,6 +305,7 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
         const uint64_t at = offset + have, number = at / ASSAY_S3_PIECE;
         piece *p = find_piece(f, number);
         if (!p || !p->ready) {
+            /* Before another piece is waited for, those that were read to their end give their memory back. */
             drop_read(f);
             p = find_piece(f, number);
         }
@@ -302,6 +316,7 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
         if (!p)
             return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while it was read", f->path);
         p->used = f->reads;
+        /* Asked for before waiting, so that both are under way at once. */
         ask_ahead(file, number < last ? last : number);
         p = find_piece(f, number); /* the list may have moved */
         int status = wait_piece(file, p, err);
@@ -317,6 +332,7 @@ int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size
         memcpy((char *)bytes + have, p->bytes.data + inside, take);
         have += take;
         p->taken += take;
+        /* A piece that was used up looks as if it was last used a read ago. */
         p->used = f->reads - (p->bytes.size == inside + take); /* one that was read to its end goes first */
     }
     *got = have;
@@ -338,6 +354,7 @@ static void free_file(s3_file *f)
  * listing told, none: nobody knows which one will be read. */
 static int take_first(assay_store_file *file, bool ask_anew, assay_error *err)
 {
+    /* ask_anew: a kept piece turned out to be of an older object. */
     s3_file *f = file->handle;
     const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
     s3_asked *asked = ask_anew ? NULL : find_asked(f->root, f->path);
@@ -359,12 +376,15 @@ static int take_first(assay_store_file *file, bool ask_anew, assay_error *err)
     if (!p)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", f->path);
     int status = wait_piece(file, p, err);
+    /* A kept piece may be of the object as it was: asked anew, it shows whether the object changed between two runs'
+     * looks or under this one's hands. */
     if (status != ASSAY_OK && kept) { /* of what the object was when it was read before */
         drop_piece(f, p);
         return take_first(file, true, err);
     }
     if (status != ASSAY_OK)
         return status;
+    /* The size was a guess before the first answer. */
     held += p->bytes.size - p->cost; /* now it is known */
     p->cost = p->bytes.size;
     f->next = p->number;
@@ -382,6 +402,7 @@ int s3_open_file(assay_store *store, const char *path, assay_store_file *file, a
     }
     f->root = store->root;
     file->handle = f;
+    /* The first file of the process starts the measure. */
     if (pace.width == 0)
         s3_pace_start(&pace);
     int status = take_first(file, false, err);

@@ -4,6 +4,8 @@
 
 #include "store/s3_store.h"
 
+/* One lock for all of S3, on purpose: requests run on the pool's thread meanwhile, and calls here only wait for
+ * them. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool forks_safely;
@@ -104,6 +106,7 @@ static void ahead_in_turn(assay_store *store, const char *path, uint64_t offset,
     give_turn();
 }
 
+/* Reading from S3 always waits for a server. */
 static bool always(const assay_store *store)
 {
     return true;

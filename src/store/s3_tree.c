@@ -13,6 +13,8 @@
 #include "base/vec.h"
 #include "store/s3_store.h"
 
+/* Invariant: unless `unsorted`, leaves are in the order of their keys, and the bytes of the keys lie in that order
+ * too. */
 void s3_tree_release(s3_tree *tree)
 {
     free(tree->top);
@@ -34,6 +36,7 @@ static size_t bytes_of(const s3_tree *tree)
 
 static int add(s3_tree *tree, const char *key, s3_leaf leaf)
 {
+    /* Memory of listings is a part of --memory; beyond it directories are listed one by one. */
     if (bytes_of(tree) > tree->most)
         return ASSAY_EBUDGET;
     ASSAY_HAVE(assay_vec_reserve(&tree->list, &tree->room, tree->count + 1, sizeof *tree->list));
@@ -46,6 +49,7 @@ static int add(s3_tree *tree, const char *key, s3_leaf leaf)
 static int take(void *context, const assay_s3_object *object)
 {
     s3_tree *fresh = context;
+    /* Servers have to list in byte order; some do not, and are sorted here. */
     fresh->unsorted =
         fresh->unsorted || (fresh->count > 0 && strcmp(key_of(fresh, fresh->count - 1), object->key) >= 0);
     return add(fresh, object->key,
@@ -101,11 +105,14 @@ static int list_rest(s3_root *root, s3_tree *tree, size_t anchor, assay_error *e
     s3_tree fresh = {.most = SIZE_MAX};
     char *after = assay_copy_text(key_of(tree, anchor));
     ASSAY_HAVE(after);
+    /* start-after excludes its key, so the anchor without its last byte is given. */
     after[strlen(after) - 1] = '\0'; /* a key comes behind its own beginning: the anchor is listed, too */
     int status = list(root, tree, after, &fresh, err);
+    /* A server that ignores start-after begins with the first key. */
     const bool heeded = fresh.count > 0 && strcmp(key_of(&fresh, 0), after) > 0;
     if (status == ASSAY_OK && (fresh.unsorted || !heeded || !is_there(tree, anchor, &fresh)))
         status = 1;
+    /* Keys behind the shortened anchor go, and come again from the fresh listing. */
     while (status == ASSAY_OK && tree->count > 0 && strcmp(key_of(tree, tree->count - 1), after) > 0)
         tree->keys.size = tree->list[--tree->count].key;
     for (size_t i = 0; status == ASSAY_OK && i < fresh.count; i++)
@@ -130,6 +137,7 @@ static int list_whole(const s3_root *root, s3_tree *tree, assay_error *err)
     }
     if (fresh.unsorted)
         qsort_r(fresh.list, fresh.count, sizeof *fresh.list, compare_leaves, fresh.keys.data);
+    /* The tree stays the same one for its users; only what it holds is replaced. */
     fresh.top = tree->top;
     fresh.from = tree->from;
     tree->top = tree->from = NULL;
@@ -138,6 +146,7 @@ static int list_whole(const s3_root *root, s3_tree *tree, assay_error *err)
     return ASSAY_OK;
 }
 
+/* A tree of the root ("") has everything; others are for one directory right below it. */
 s3_tree *s3_tree_of(s3_root *root, const char *path)
 {
     const size_t length = strcspn(path, "/");
@@ -151,6 +160,7 @@ s3_tree *s3_tree_of(s3_root *root, const char *path)
 /* Lists the tree, unless this look has done so. */
 static int load(s3_root *root, s3_tree *tree, assay_error *err)
 {
+    /* 1 stands for "list the whole". */
     size_t anchor;
     int status = 1;
     if (tree->listed)
@@ -177,6 +187,7 @@ int s3_tree_add(s3_root *root, const char *top, size_t length)
     return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* A trial of less than a page is listed by one request; a larger one costs this one for nothing. */
 int s3_tree_of_page(s3_root *root, assay_error *err)
 {
     assay_error why = {""};
@@ -197,6 +208,7 @@ s3_tree *s3_tree_listed(s3_root *root, const char *path)
     if (!tree || tree->from || tree->listed)
         return tree;
     tree->most = assay_s3_listing_memory() / 2;
+    /* Trees of this look share what memory there is for listings. */
     for (size_t i = 0; i < root->tree_count; i++)
         if (!root->tree[i].from)
             tree->most -= bytes_of(&root->tree[i]) < tree->most ? bytes_of(&root->tree[i]) : tree->most;
@@ -206,10 +218,12 @@ s3_tree *s3_tree_listed(s3_root *root, const char *path)
         return tree;
     s3_tree_release(tree);
     *tree = root->tree[--root->tree_count];
+    /* Not tried again: what failed for one directory would fail for the next. */
     root->one_by_one = true;
     return NULL;
 }
 
+/* Keys are sorted, so keys of one subdirectory lie side by side and make one name. */
 int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_visit *visit, void *context,
                   assay_error *err)
 {
@@ -239,6 +253,7 @@ int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_v
     return key || status != ASSAY_OK ? status : ASSAY_ENOMEM;
 }
 
+/* For `assay watch`: `before` is the store of the last look, whose trees are taken over. */
 int s3_follow(assay_store *store, assay_store *before, const char *const *from, size_t count)
 {
     s3_root *root = store->root, *old = before && before->ops == store->ops ? before->root : NULL;

@@ -41,6 +41,7 @@ static bool add_names(assay_dict *listed, const char *directory, const assay_nam
 /* ASSAY_OK: the names in the directory are known. ASSAY_ENOTFOUND: it cannot be found. Else why it cannot be listed. */
 static int know_names(assay_store *store, const char *directory)
 {
+    /* The mark "DIRECTORY/" tells that its names were added. */
     const size_t length = strlen(directory);
     char *mark = assay_alloc(length + 1);
     assay_names names = {0};
@@ -60,7 +61,8 @@ static int know_names(assay_store *store, const char *directory)
     return status;
 }
 
-/* Climbs from the path to the first directory that can be found, and leaves in `path` what is missing in it. */
+/* Climbs from the path to the first directory that can be found, and leaves in `path` what is missing in it. A
+ * missing "a/b/c" may miss "a" already: then what is missing there is "a". */
 static int climb(assay_store *store, char *path)
 {
     for (;;) {
@@ -78,7 +80,7 @@ static int climb(assay_store *store, char *path)
 
 /* Has a listing the path, which was not found, or the lowest directory around it that was not found either? ASSAY_OK:
  * it has; whoever asks looks once more, for it may have come in between. ASSAY_ENOTFOUND: it is absent. ASSAY_ENOMEM.
- */
+ * Only for storages that may contradict themselves: a listing each. */
 static int assay_store_look_listed(assay_store *store, const char *path, assay_error *err)
 {
     int status = ASSAY_ENOTFOUND;
@@ -107,6 +109,7 @@ static int assay_store_fail_gone(const char *path, assay_error *err)
 
 /* ---- storage ---- */
 
+/* The first scheme that fits; packed trials are a file or object with another reading. */
 static const assay_store_ops *const backends[] = {&assay_store_posix, &assay_store_s3};
 
 static const assay_store_ops *choose_local(const char *place)
@@ -121,7 +124,8 @@ static const assay_store_ops *choose_remote(const char *place)
     return assay_s3_is_hdf5_place(place, &length) ? &assay_store_s3_hdf5 : &assay_store_s3;
 }
 
-/* The backend for a location, and in *place what follows the scheme. A colon and two slashes make a scheme. */
+/* The backend for a location, and in *place what follows the scheme. A colon and two slashes make a scheme. A name
+ * with "://" in it is no path that anybody writes by hand. */
 static const assay_store_ops *choose(const char *location, const char **place)
 {
     *place = location;
@@ -137,6 +141,7 @@ static const assay_store_ops *choose(const char *location, const char **place)
     return NULL;
 }
 
+/* Opening a store asks for no listing; a directory that cannot be listed shows when it is read. */
 int assay_store_open(const char *location, assay_store **out, assay_error *err)
 {
     const char *place = NULL;
@@ -164,6 +169,7 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
     return ASSAY_OK;
 }
 
+/* What formats keep with the store (assay_store_kept) goes first. */
 void assay_store_close(assay_store *store)
 {
     if (!store)
@@ -180,6 +186,7 @@ void assay_store_close(assay_store *store)
     free(store);
 }
 
+/* One slot a store, for the format that reads it. */
 void **assay_store_kept(assay_store *store, void (*release)(void *kept))
 {
     store->release = release;
@@ -196,6 +203,7 @@ bool assay_store_is_file(const assay_store *store)
     return store->is_file;
 }
 
+/* Command lines and messages need paths of the system; of other storages there are none. */
 bool assay_store_local_path(const assay_store *store, const char *path, char *out, size_t room)
 {
     const char *place = NULL;
@@ -213,6 +221,7 @@ bool assay_store_local_path(const assay_store *store, const char *path, char *ou
     return length > 0 && (size_t)length < room;
 }
 
+/* Each note once: a dictionary of "PATH NUL TEXT". */
 void assay_store_note(assay_store *store, const char *path, const char *text)
 {
     assay_buf note = ASSAY_BUF(SIZE_MAX / 4);
@@ -233,7 +242,8 @@ bool assay_store_lacked_memory(assay_store *store)
     return lacked;
 }
 
-/* What came of a call whose caller does not ask why. */
+/* What came of a call whose caller does not ask why. A caller without `err` takes a failure for "not there"; the note
+ * keeps it from being forgotten. */
 static void note_failure(assay_store *store, int status, const char *path, const assay_error *why)
 {
     store->no_memory = store->no_memory || status == ASSAY_ENOMEM;
@@ -248,6 +258,7 @@ bool assay_store_take_note(assay_store *store, const char **path, const char **t
         *text = *path + strlen(*path) + 1;
         return true;
     }
+    /* All were taken: begin anew. */
     assay_dict_free(store->notes);
     store->notes = NULL;
     store->notes_taken = 0;
@@ -261,7 +272,8 @@ int assay_store_listed_whole(const assay_store *store, assay_error *err)
     return assay_fail(err, ASSAY_EIO, "%s: cannot list all of it: %s", store->location, store->unlisted);
 }
 
-/* Not to be taken for "there is no such thing". */
+/* Not to be taken for "there is no such thing". Storages that list themselves whole (S3) must fail as a whole too: a
+ * trial with a part unlisted would look complete. */
 static bool is_failure(const assay_store *store, int status)
 {
     if (store->ops->listed_whole)
@@ -288,6 +300,7 @@ static bool is_excluded(const assay_store *store, const char *path)
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     assay_error why = {{0}};
+    /* A directory is listed once for each opening; watching opens anew. */
     const assay_names *known = assay_listings_find(&store->listings, directory);
     if (known && assay_names_copy(known, out) == ASSAY_OK)
         return ASSAY_OK;
@@ -299,6 +312,7 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: does not exist", directory);
     int status = store->ops->list(store, directory, out, err ? err : &why);
     if (status == ASSAY_ENOTFOUND) {
+        /* What was missing a moment ago may have come: once more, and only then is it gone. */
         const int listed = assay_store_look_listed(store, directory, err ? err : &why);
         status = listed == ASSAY_OK ? store->ops->list(store, directory, out, err ? err : &why) : listed;
         if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
@@ -311,7 +325,7 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
     if (!is_failure(store, status))
         return status;
     keep_unlisted(store, status, directory, err ? err : &why);
-    /* A file has no names in it. */
+    /* A file has no names in it. Formats probe files as directories; "not a directory" is no news. */
     if (!err && (status == ASSAY_ENOMEM || assay_store_exists(store, directory, &why) != 1))
         note_failure(store, status, directory, &why);
     return status;
@@ -334,6 +348,7 @@ int assay_store_exists(assay_store *store, const char *path, assay_error *err)
     return assay_store_size_of(store, path, &size, err);
 }
 
+/* 1: a regular file; 0: nothing of that name, or something else; negative: cannot be told. */
 int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
     assay_error why = {{0}};
@@ -370,6 +385,7 @@ const char *assay_store_outside(const assay_store *store, bool *several)
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
     *out = (assay_store_stamp){0};
+    /* Packed trials never change. */
     if (!store->ops->stamp)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: its contents never change", store->location);
     if (strcmp(path, ".") != 0 && is_excluded(store, path))
@@ -391,6 +407,8 @@ int assay_store_follow(assay_store *store, assay_store *before, const char *cons
 /* Each is a text: the path, NUL, and the size in 8 bytes. A file that had two sizes is there twice. */
 enum { SIZE_BYTES = 1 + sizeof(uint64_t) };
 
+/* Ranks read the same files at different times: sizes that differ mean that the trial changed, or that a file server
+ * is behind. */
 int assay_store_keep_sizes(assay_store *store)
 {
     store->opened = store->opened ? store->opened : assay_dict_new();
@@ -414,7 +432,8 @@ void assay_store_pack_sizes(const assay_store *store, assay_buf *out)
     assay_dict_pack(store->opened, out);
 }
 
-/* Adds every path of `from` to `paths`. A path that is there already has another size. */
+/* Adds every path of `from` to `paths`. A path that is there already has another size. Ids ascend with each new path;
+ * an id that is not the next one is a path that came before. */
 static int check_sizes(const assay_dict *from, assay_dict *paths, assay_error *err)
 {
     for (uint32_t i = 0; i < assay_dict_count(from); i++) {
@@ -431,6 +450,7 @@ static int check_sizes(const assay_dict *from, assay_dict *paths, assay_error *e
     return ASSAY_OK;
 }
 
+/* On rank 0, with what each rank packed. */
 int assay_store_join_sizes(assay_store *store, assay_cursor *in, assay_error *err)
 {
     assay_dict *paths = assay_dict_new();
@@ -464,6 +484,7 @@ int assay_store_open_file(assay_store *store, const char *path, assay_store_file
         if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
             status = assay_store_fail_gone(path, err);
     }
+    /* Sizes are kept only where ranks will compare them. */
     if (status == ASSAY_OK && store->opened && keep_size(store, file) != ASSAY_OK) {
         store->ops->close_file(file);
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", path);
@@ -500,6 +521,7 @@ bool assay_store_file_is_summed(const assay_store_file *file)
 int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                         assay_error *err)
 {
+    /* Injected here, so that every storage fails the same way in tests. */
     if (assay_fault_now(ASSAY_FAULT_READ))
         return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed (asked for by ASSAY_FAULT)", file->path,
                           (unsigned long long)offset);
@@ -535,6 +557,7 @@ void assay_store_pack_listed(const assay_store *store, assay_buf *out)
     store->ops->pack(store, out);
 }
 
+/* The same listings on every rank: all see one state of the trial. */
 int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
 {
     if (!store->ops->unpack)
@@ -601,6 +624,7 @@ void assay_names_release(assay_names *names)
     *names = (assay_names){0};
 }
 
+/* One block: the table and its texts, so that one free() releases both. */
 int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out)
 {
     size_t table = 0, block = 0;
@@ -614,6 +638,7 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
     bool sorted = true;
     for (size_t i = 0; i < count; i++) {
         names[i] = at;
+        /* Storages mostly list in order; strictly ascending also tells that no name comes twice. */
         sorted = sorted && (i == 0 || strcmp(names[i - 1], at) < 0);
         at += strlen(at) + 1;
     }
