@@ -215,6 +215,30 @@ def beside_the_training():
             assert judged("beside")["findings_total"] == 0
 
 
+def added():
+    """Gradients of several passes or of several backward passes of one are added from some update on: the optimizer gets none of them alone."""
+    for name, passes, backward, alone in (("added-passes", 2, 1, 8), ("added-sgd-backward", 1, 2, 8), ("added-at-last", 3, 1, STEPS), ("added-always", 2, 2, 0)):
+        path = os.path.join(WORK, name)
+        shutil.rmtree(path, ignore_errors=True)
+        torch.manual_seed(1)
+        net, loss = Net(), nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        hook = by_hand(path, net, loss, optimizer)
+        for update in range(STEPS + 6):
+            optimizer.zero_grad(set_to_none=update % 2 == 0)
+            for _ in range(passes if update >= alone else 1):
+                made = loss(net(torch.randn(9, 2, 8, 8)), torch.arange(9) % 4)
+                for last in range(backward if update >= alone else 1):
+                    made.backward(retain_graph=last < backward - 1)
+            optimizer.step()
+        hook.close()
+        entry = judged(name)
+        assert entry["findings_total"] == 0, entry
+        assert ("'reduce' holds of 6 tensors" in entry["message"]) == (alone > 0), entry["message"]
+        for law in "update", "moments":
+            assert "The law '%s' holds of 6 tensors." % law in entry["message"], entry["message"]
+
+
 def within_a_budget():
     """Pairs of steps take turns where laws cost more than they may, and keep the law of moments; what stays broken is found."""
     from assay_recording import laws
@@ -322,6 +346,7 @@ def main():
     healthy_halves()
     healthy_parts()
     beside_the_training()
+    added()
     within_a_budget()
     rounded_factors()
     rows_in_order()

@@ -129,6 +129,7 @@ class Laws:
         self.parameters, self.fed, self.step, self.slots, self.codes = Parameters(self), set(), -1, {}, {}
         self.tasks = Tasks(hook, library, self.code)
         self.turn, self.wanted, self.functions = -1, False, set()
+        self.is_unused = self.is_added_to = False  # gradients that no optimizer has used yet; those of this step are added to such
         self.clear()
 
     def _complain(self, what, error):
@@ -141,7 +142,7 @@ class Laws:
     def due(self):
         """Is this step saved? What is left of another one is forgotten."""
         if self.hook._global_step() != self.step:
-            self.step = self.hook._global_step()
+            self.step, self.is_added_to = self.hook._global_step(), self.is_unused
             self.clear()
             saved = self.hook._active and self.library.assay_hook_wants(self.hook._handle, b"state/laws/")
             self.wanted = saved and self.turns.next()
@@ -551,6 +552,7 @@ class Laws:
         nothing = ()
 
         def gradient(made):
+            self.is_unused = True
             if not self.wanted or not self.hook._active or made is None:
                 return
             try:
@@ -590,6 +592,8 @@ class Laws:
 
     @_counted
     def updated(self, optimizer):
+        self.is_unused = False
+        self.parameters.forget_parts(self.is_added_to)
         self.parameters.updated(optimizer.state)
         self.finish()
         self.clear()
@@ -621,6 +625,7 @@ class Parameters:
 
     def __init__(self, laws):
         self.laws, self.known, self.plans, self.elements_of, self.laid_out = laws, [], {}, [], False
+        self.again = set()  # parameters of which backward has made a gradient more than once in this step
 
     def add(self, name, parameter):
         self.known.append((name, weakref.ref(parameter)))
@@ -635,6 +640,7 @@ class Parameters:
     def clear(self):
         """The gradients of another step."""
         self.laid_out = False
+        self.again.clear()
         if self.elements_of:
             self.has[[self.LOCAL, self.GIVEN]] = False
 
@@ -675,6 +681,8 @@ class Parameters:
     def room_of_local(self, number, gradient):
         """Where sums of it go, how many, and how far from the squares. Of several backward passes in a step the first one counts."""
         self.lay_out()
+        if self.has[self.LOCAL, number]:
+            self.again.add(number)
         if self.has[self.LOCAL, number] or not self.fits(number, gradient) or self.laws.code(gradient) is None:
             return None
         self.has[self.LOCAL, number] = True
@@ -683,6 +691,11 @@ class Parameters:
     def forget_local(self, number):
         if number is not None and self.elements_of:
             self.has[self.LOCAL, number] = False
+
+    def forget_parts(self, all_of_them):
+        """What the optimizer got is the sum of several gradients, of which these are one: nothing follows from it."""
+        if self.elements_of:
+            self.has[self.LOCAL, list(range(len(self.known))) if all_of_them else list(self.again)] = False
 
     def take_given(self):
         self.lay_out()
