@@ -91,8 +91,10 @@ enum { MOST_SCORES = 1 << 18, MOST_POOLED = 1 << 20 };
     .kind = ASSAY_MEASURE_SKETCH, .axis = ASSAY_SKETCH_FLAT, .numbers = ASSAY_SKETCH_NUMBERS, .number = {256, 256},    \
     .steps = (from), .train_only = 1
 static const law_measure MEASURES[LAW_MEASURES] = {
-    [OF_INPUT] = {LAW_INPUTS, {ROWS(-1)}},
-    [OF_OUTPUT] = {LAW_OUTPUTS, {ROWS(-1)}},
+    [OF_INPUT] = {LAW_INPUTS, {ROWS(-1), .form = ASSAY_SKETCH_ROWS}},
+    [OF_OUTPUT] = {LAW_OUTPUTS, {ROWS(-1), .form = ASSAY_SKETCH_ROWS}},
+    [OF_WHOLE] = {LAW_INPUTS, {ELEMENTS(0), .form = ASSAY_SKETCH_WHOLE}},
+    [OF_WHOLE_OUT] = {LAW_OUTPUTS, {ELEMENTS(0), .form = ASSAY_SKETCH_WHOLE}},
     [OF_IMAGES] = {LAW_INPUTS, {ROWS(1), .form = ASSAY_SKETCH_IMAGES}},
     [OF_IMAGES_OUT] = {LAW_OUTPUTS, {ROWS(1), .form = ASSAY_SKETCH_IMAGES}},
     [OF_NORMALISED] = {LAW_INPUTS, {ROWS(-1), .form = ASSAY_SKETCH_NORMALISED}},

@@ -79,7 +79,10 @@ enum {
                                 Squares are those of both terms, this and mean / sqrt(...) */
     ASSAY_SKETCH_ADAM, /* m / (sqrt(v) + e) of a first moment and the second that goes with it, e = number[2]; `before` is of
                          what would be added with e / 32: corrections for the first steps make it smaller. No `steps` */
-    ASSAY_SKETCH_IMAGES /* x, of tensors with three axes or more; others have no such result */
+    ASSAY_SKETCH_IMAGES, /* x, of tensors with three axes or more; others have no such result */
+    ASSAY_SKETCH_ROWS, /* x, of what modules compute by rows, or may: of four axes and more not of those that work on images
+                            or on each element by itself (assay/module.h) */
+    ASSAY_SKETCH_WHOLE /* x, of tensors with four axes or more; others have no such result */
 };
 enum { ASSAY_SKETCH_NUMBERS = 3, ASSAY_SKETCH_FLAT = ASSAY_MEASURE_NUMBERS * 2 /* axis: every element is a row */ };
 

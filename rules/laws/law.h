@@ -49,6 +49,8 @@ enum {
 enum {
     OF_INPUT,      /* rows of the last axis, joined */
     OF_OUTPUT,     /* likewise */
+    OF_WHOLE,      /* all elements of the input, joined into one number, where it has four axes or more */
+    OF_WHOLE_OUT,  /* of the output */
     OF_IMAGES,     /* samples of the input, joined, where it has three axes or more */
     OF_IMAGES_OUT, /* of the output */
     OF_NORMALISED, /* rows of the last axis, each normalised, then joined */

@@ -26,15 +26,18 @@ static double signed_sum(const assay_sketch *s)
     return sum;
 }
 
-static int add_items(const law_step *step, int slot, int measure)
+enum { AXES_OF_IMAGES = 4 /* of which the measure WHOLE is taken: their rows mean nothing to modules of images */ };
+
+static int add_items(const law_step *step, int slot, int of_rows, int of_whole)
 {
     const assay_slot_view *items = &step->view->slot[slot];
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < items->count; i++) {
         const assay_tensor_view *item = items->items[i];
-        const assay_sketch *s = law_sketch(step, measure, item);
+        const bool whole = item->dims >= AXES_OF_IMAGES;
+        const assay_sketch *s = law_sketch(step, whole ? of_whole : of_rows, item);
         double row[LAW_WIDTH] = {[LAW_OF] = LAW_SUMS};
-        if (!s || law_rounding(item->dtype) == 0 || s->columns < 2)
+        if (!s || law_rounding(item->dtype) == 0 || (!whole && s->columns < 2))
             continue;
         row[LAW_APART] = signed_sum(s);
         row[LAW_BOUND] = 6 * law_rounding(item->dtype) * sqrt(item->stats->squares);
@@ -49,8 +52,8 @@ static int add_items(const law_step *step, int slot, int measure)
 
 int law_sums(const law_step *step)
 {
-    ASSAY_TRY(add_items(step, LAW_INPUTS, OF_INPUT));
-    return add_items(step, LAW_OUTPUTS, OF_OUTPUT);
+    ASSAY_TRY(add_items(step, LAW_INPUTS, OF_INPUT, OF_WHOLE));
+    return add_items(step, LAW_OUTPUTS, OF_OUTPUT, OF_WHOLE_OUT);
 }
 
 /* ---- which tensors make which ---- */

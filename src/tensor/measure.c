@@ -130,6 +130,26 @@ int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, 
     return ASSAY_OK;
 }
 
+const uint8_t *meter_floats(int dtype, const uint8_t *bytes, size_t n, float *room)
+{
+    double x[METER_BLOCK];
+    if (dtype == ASSAY_FLOAT32)
+        return bytes;
+    for (size_t i = 0; dtype == ASSAY_BFLOAT16 && i < n; i++) {
+        uint16_t half;
+        memcpy(&half, bytes + 2 * i, sizeof half);
+        const uint32_t bits = (uint32_t)half << 16;
+        memcpy(room + i, &bits, sizeof bits);
+    }
+    for (size_t at = 0, some; dtype == ASSAY_FLOAT16 && at < n; at += some) {
+        some = n - at < METER_BLOCK ? n - at : METER_BLOCK;
+        assay_to_double(dtype, bytes + 2 * at, some, x);
+        for (size_t i = 0; i < some; i++)
+            room[at + i] = (float)x[i];
+    }
+    return (const uint8_t *)room;
+}
+
 static bool sound_shape(const assay_shape *shape)
 {
     uint64_t product = 1;
@@ -167,7 +187,7 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
         (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_CODES) ||
         (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST) ||
         (measure->kind == ASSAY_MEASURE_MOMENTS && measure->form > ASSAY_MOMENTS_BELOW) ||
-        (measure->kind == ASSAY_MEASURE_SKETCH && measure->form > ASSAY_SKETCH_IMAGES))
+        (measure->kind == ASSAY_MEASURE_SKETCH && measure->form > ASSAY_SKETCH_WHOLE))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
     if (measure->kind == ASSAY_MEASURE_CLASSES && measure->axis != 0 && measure->axis != 1)

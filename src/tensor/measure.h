@@ -53,6 +53,8 @@ bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements);
  * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 
+enum { SKETCH_OF_IMAGES = 4 /* axes of tensors from which on rows and the whole are different forms of SKETCH */ };
+
 /* A SKETCH whose reference has its shape is fed without it: these are the sums and squares that it made of that. Called
  * once, before the first element. */
 void assay_meter_put_before(assay_meter *meter, const double *sums);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/convert.h"
 #include "tensor/measure_kind.h"
 
 static int start_counts(assay_meter *m, assay_error *err)
@@ -250,9 +251,10 @@ static int start_values(assay_meter *m, assay_error *err)
     return meter_take(m, meter_bytes(m->elements, sizeof(double)), 0, 0, err);
 }
 
-static void feed_values(assay_meter *m, const double *x, size_t n)
+static bool feed_values(assay_meter *m, const meter_piece *piece)
 {
-    memcpy((double *)m->kept + m->position, x, n * sizeof *x);
+    assay_to_double(m->dtype, piece->bytes, (size_t)piece->elements, (double *)m->kept + m->position);
+    return true;
 }
 
 static int end_values(assay_meter *m, assay_result *result, assay_error *err)
@@ -261,4 +263,4 @@ static int end_values(assay_meter *m, assay_result *result, assay_error *err)
     return ASSAY_OK;
 }
 
-const meter_kind meter_values = {0, start_values, NULL, feed_values, end_values};
+const meter_kind meter_values = {0, start_values, feed_values, NULL, end_values};

@@ -101,99 +101,15 @@ static double function_of(int function, double x, double *size)
     }
 }
 
-/* tanh(x), of which e is exp(2 x): to 1e-10 of it. */
-static double tanh_of(double x, double e)
-{
-    const double square = x * x;
-    const double near = x * (1 - square * (1.0 / 3 - square * (2.0 / 15 - square * (17.0 / 315 - square * 62 / 2835))));
-    return square < 0x1p-6 ? near : 1 - 2 / (1 + e);
-}
-
-/* Of what exp is asked; of GELU, erfc. */
-static double exponent_of(int function, double x)
-{
-    switch (function) {
-    case ASSAY_FUNCTION_ELU:
-        return x < 0 ? x : 0;
-    case ASSAY_FUNCTION_GELU_TANH: /* 0.5 (1 + tanh z) = 1 / (1 + exp(-2 z)) */
-        return -2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x);
-    case ASSAY_FUNCTION_GELU:
-        return fabs(x) * 0.70710678118654752440;
-    case ASSAY_FUNCTION_TANH:
-        return 2 * x;
-    default:
-        return -x;
-    }
-}
-
-/* function_of() in single precision, of which e is exp(exponent_of()), or erfc of that. Called with a function that is known, for a loop of its own. */
-static inline __attribute__((always_inline)) void make_function(int function, const double *x, const double *e,
-                                                                size_t n, double *y, double *size)
-{
-    for (size_t i = 0; i < n; i++) {
-        const double of_x = fabs(x[i]);
-        double made = x[i];
-        size[i] = 0;
-        if (function == ASSAY_FUNCTION_RELU) {
-            made = x[i] > 0 ? x[i] : 0;
-        } else if (function == ASSAY_FUNCTION_LEAKY_RELU) {
-            made = x[i] * (x[i] > 0 ? 1 : 0.01);
-            size[i] = fabs(made);
-        } else if (function == ASSAY_FUNCTION_ELU) {
-            made = (x[i] > 0 ? x[i] : 0) + (e[i] - 1);
-            size[i] = 1;
-        } else if (function == ASSAY_FUNCTION_GELU) {
-            made = 0.5 * x[i] * (1 + copysign(1 - e[i], x[i])); /* no branch, which nobody could predict */
-            size[i] = of_x;
-        } else if (function == ASSAY_FUNCTION_GELU_TANH) {
-            made = x[i] / (1 + e[i]);
-            size[i] = of_x;
-        } else if (function == ASSAY_FUNCTION_SILU) {
-            made = x[i] / (1 + e[i]);
-            size[i] = fabs(made) * (1 + of_x) + 0x1p-105 * of_x;
-        } else if (function == ASSAY_FUNCTION_TANH) {
-            made = tanh_of(x[i], e[i]);
-            size[i] = fabs(made);
-        } else if (function == ASSAY_FUNCTION_SIGMOID) {
-            made = 1 / (1 + e[i]);
-            size[i] = fabs(made) * (1 + of_x) + 0x1p-105;
-        }
-        y[i] = made;
-    }
-}
-
-/* The same of n elements, at most METER_BLOCK, with exp from the kernels where single precision is enough. */
+/* The same of n elements, at most METER_BLOCK, by the kernels where single precision is enough. */
 static void functions_of(const assay_meter *m, int function, const double *x, size_t n, double *y, double *size)
 {
-    double e[METER_BLOCK];
-    if (m->dtype == ASSAY_FLOAT64) {
-        for (size_t i = 0; i < n; i++)
-            y[i] = function_of(function, x[i], &size[i]);
+    if (m->dtype != ASSAY_FLOAT64) {
+        m->kernels->functions(function, x, n, y, size);
         return;
     }
-    if (function != ASSAY_FUNCTION_RELU && function != ASSAY_FUNCTION_LEAKY_RELU &&
-        function != ASSAY_FUNCTION_IDENTITY) {
-        for (size_t i = 0; i < n; i++)
-            e[i] = exponent_of(function, x[i]);
-        (function == ASSAY_FUNCTION_GELU ? m->kernels->erfcs : m->kernels->exps)(e, n);
-    }
-    switch (function) {
-#define EACH_BY_ITSELF(f)                                                                                              \
-    case f:                                                                                                            \
-        make_function(f, x, e, n, y, size);                                                                            \
-        break;
-        EACH_BY_ITSELF(ASSAY_FUNCTION_RELU)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_LEAKY_RELU)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_ELU)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_GELU)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_GELU_TANH)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_SILU)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_TANH)
-        EACH_BY_ITSELF(ASSAY_FUNCTION_SIGMOID)
-    default:
-        make_function(ASSAY_FUNCTION_IDENTITY, x, e, n, y, size);
-#undef EACH_BY_ITSELF
-    }
+    for (size_t i = 0; i < n; i++)
+        y[i] = function_of(function, x[i], &size[i]);
 }
 
 /* Elements beyond this are looked at: they are broken, or worse than all so far. Of 16 bits the worst one comes again
@@ -412,6 +328,25 @@ static bool all_finite(const double *x, size_t n)
     return meter_joined(sum) == 0;
 }
 
+/* Behind the first elements: are n more, of 32 or 16 bits, what nothing is changed by? So are nearly all. */
+static bool is_as_before(const assay_meter *m, uint64_t position, const uint8_t *y, const uint8_t *x, size_t n)
+{
+    const assay_function_fit *fit = m->kept;
+    const function_state *s = meter_state((assay_meter *)m);
+    float of_y[METER_BLOCK], of_x[METER_BLOCK];
+    if (position < TRIED || fit[ASSAY_FUNCTION_DROPOUT].broken != UINT64_MAX || m->dtype == ASSAY_FLOAT64 ||
+        m->reference_dtype == ASSAY_FLOAT64)
+        return false;
+    y = meter_floats(m->dtype, y, n, of_y);
+    x = meter_floats(m->reference_dtype, x, n, of_x);
+    for (int f = 0; f < ASSAY_FUNCTION_DROPOUT; f++) {
+        const function_bound limit = limit_of(s, &fit[f]);
+        if (fit[f].broken != UINT64_MAX && !m->kernels->fits32(f, x, y, n, &limit))
+            return false;
+    }
+    return true;
+}
+
 static bool feed(assay_meter *m, const meter_piece *piece)
 {
     function_state *s = meter_state(m);
@@ -423,6 +358,8 @@ static bool feed(assay_meter *m, const meter_piece *piece)
         const uint64_t position = m->position + at,
                        most = position < TRIED ? TRIED - position : METER_BLOCK - position % METER_BLOCK;
         n = piece->elements - at < most ? piece->elements - at : most;
+        if (is_as_before(m, position, piece->bytes + at * size, piece->reference + at * other, (size_t)n))
+            continue;
         assay_to_double(m->dtype, piece->bytes + at * size, (size_t)n, y);
         assay_to_double(m->reference_dtype, piece->reference + at * other, (size_t)n, x);
         s->found = all_finite(x, (size_t)n);

@@ -121,10 +121,10 @@ typedef struct measure_kernels {
     /* Of groups of doubles: sums of x y, of x2 y2, and of x^2 y2 + x2 y^2. */
     void (*product_sums)(double lanes[3][MEASURE_LANES], const double *x, const double *x_squares, const double *y,
                          const double *y_squares, size_t groups);
-    /* x becomes exp(x), to about 1e-12 of it; beyond 700, exp(700). */
-    void (*exps)(double *x, size_t n);
-    /* x, not below 0, becomes erfc(x), but for 3e-12. */
-    void (*erfcs)(double *x, size_t n);
+    /* y = f(x), one of those of FUNCTION but DROPOUT, to 1e-10 of it, and the size of what single precision rounds on the way. */
+    void (*functions)(int function, const double *x, size_t n, double *y, double *size);
+    /* Of floats: is each x finite, and y within what is allowed of that? false: perhaps, if they are too few for a vector. */
+    bool (*fits32)(int function, const uint8_t *x, const uint8_t *y, size_t n, const function_bound *b);
     /* Are all n elements within what is allowed? None is that is NaN. */
     bool (*all_within)(const double *y, const double *f, const double *size, size_t n, const function_bound *b);
 } measure_kernels;

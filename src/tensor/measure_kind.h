@@ -60,6 +60,9 @@ size_t meter_sum(size_t a, size_t b);
  * A smaller budget would have let it do with `needed` of what it borrows. ASSAY_EBUDGET, ASSAY_ENOMEM. */
 int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, assay_error *err);
 
+/* Floats as they are, or n elements of 16 bits as floats, in `room`. */
+const uint8_t *meter_floats(int dtype, const uint8_t *bytes, size_t n, float *room);
+
 /* Elements by channel: element i belongs to channel i / inner % channels. Either each is counted in column i % columns,
  * `columns` being a multiple of inner * channels, or channel by channel in runs of `inner`. */
 typedef struct meter_axes {

@@ -52,7 +52,8 @@ static int start(assay_meter *m, assay_error *err)
     s->columns = m->elements / s->rows;
     s->groups = s->rows;
     if (s->columns > MOST_OF_A_GROUP * most_cells || (m->measure.axis == 0 && m->dims != 1) ||
-        (m->measure.form == ASSAY_SKETCH_IMAGES && m->dims < 3))
+        (m->measure.form == ASSAY_SKETCH_IMAGES && m->dims < 3) ||
+        (m->measure.form == ASSAY_SKETCH_WHOLE && m->dims < SKETCH_OF_IMAGES))
         return 1;
     /* Not every row by itself: a power of two, so that groups of tensors with as many rows can be joined further. */
     if (s->rows > most_groups || s->rows * s->columns > most_cells)
@@ -60,7 +61,7 @@ static int start(assay_meter *m, assay_error *err)
              2 * s->groups <= most_groups && 2 * s->groups < s->rows && 2 * s->groups * s->columns <= most_cells;)
             s->groups *= 2;
     s->form = (int)m->measure.form;
-    if (s->form == ASSAY_SKETCH_IMAGES ||
+    if (s->form >= ASSAY_SKETCH_IMAGES ||
         (!m->same_shape && (s->form == ASSAY_SKETCH_PRODUCT || s->form == ASSAY_SKETCH_ADAM)))
         s->form = ASSAY_SKETCH_PLAIN;
     s->two = m->same_shape && s->form != ASSAY_SKETCH_PRODUCT;
@@ -348,27 +349,6 @@ static bool takes_floats(const assay_meter *m)
 
 enum { FLOATS = 8 * METER_BLOCK /* elements of 16 bits that become floats at a time: some rows together */ };
 
-/* Floats as they are, or n elements of 16 bits as floats in `room`. */
-static const uint8_t *as_floats(int dtype, const uint8_t *bytes, size_t n, float *room)
-{
-    double x[METER_BLOCK];
-    if (dtype == ASSAY_FLOAT32)
-        return bytes;
-    for (size_t i = 0; dtype == ASSAY_BFLOAT16 && i < n; i++) {
-        uint16_t half;
-        memcpy(&half, bytes + 2 * i, sizeof half);
-        const uint32_t bits = (uint32_t)half << 16;
-        memcpy(room + i, &bits, sizeof bits);
-    }
-    for (size_t at = 0, some; dtype == ASSAY_FLOAT16 && at < n; at += some) {
-        some = n - at < METER_BLOCK ? n - at : METER_BLOCK;
-        assay_to_double(dtype, bytes + 2 * at, some, x);
-        for (size_t i = 0; i < some; i++)
-            room[at + i] = (float)x[i];
-    }
-    return (const uint8_t *)room;
-}
-
 /* Elements from meter->position + at on, at most METER_BLOCK. */
 static void add_doubles(const assay_meter *m, uint64_t at, const uint8_t *bytes, const uint8_t *reference, size_t n)
 {
@@ -397,8 +377,8 @@ static bool feed(assay_meter *m, const meter_piece *piece)
         n = piece->elements - at < most ? piece->elements - at : most;
         const uint8_t *x = piece->bytes + at * size, *y = m->same_shape ? piece->reference + at * before : NULL;
         if (floats)
-            add_floats(m, m->position + at, as_floats(m->dtype, x, (size_t)n, own),
-                       y ? as_floats(m->reference_dtype, y, (size_t)n, other) : NULL, n);
+            add_floats(m, m->position + at, meter_floats(m->dtype, x, (size_t)n, own),
+                       y ? meter_floats(m->reference_dtype, y, (size_t)n, other) : NULL, n);
         else
             add_doubles(m, at, x, y, (size_t)n);
     }
@@ -484,7 +464,7 @@ int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t colum
             continue;
         }
         if (floats)
-            row = as_floats(dtype, row, (size_t)columns, room);
+            row = meter_floats(dtype, row, (size_t)columns, room);
         for (uint64_t g = 0; g < groups; g++) {
             const uint64_t at = assay_sketch_first_row(g, columns, groups),
                            end = assay_sketch_first_row(g + 1, columns, groups);

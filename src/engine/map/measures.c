@@ -240,8 +240,15 @@ static const char *module_of(const assay_measures *g)
     return assay_trial_module_of(trial, assay_trial_tensor(trial, g->record->entry->tensor));
 }
 
+/* Has nobody to look at rows of a tensor of so many axes of such a module? */
+static bool is_without_rows(int kind, int dims)
+{
+    return dims >= SKETCH_OF_IMAGES && (kind == ASSAY_MODULE_CONVOLUTION || kind == ASSAY_MODULE_NORM_CHANNELS ||
+                                        kind == ASSAY_MODULE_POOLING || kind == ASSAY_MODULE_FUNCTION);
+}
+
 /* Does a measure say anything of what such a module is given or makes? */
-static bool is_of_kind(const assay_measure *measure, int kind)
+static bool is_of_kind(const assay_measure *measure, int kind, int dims)
 {
     if (kind == ASSAY_MODULE_UNKNOWN)
         return true;
@@ -253,6 +260,8 @@ static bool is_of_kind(const assay_measure *measure, int kind)
         return kind == ASSAY_MODULE_NORM_ROWS || kind == ASSAY_MODULE_NORM_ROOT;
     if (measure->kind == ASSAY_MEASURE_SKETCH && measure->form == ASSAY_SKETCH_IMAGES)
         return kind == ASSAY_MODULE_CONVOLUTION || kind == ASSAY_MODULE_NORM_CHANNELS;
+    if (measure->kind == ASSAY_MEASURE_SKETCH && measure->form == ASSAY_SKETCH_ROWS)
+        return !is_without_rows(kind, dims);
     return true;
 }
 
@@ -355,7 +364,7 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape)
         g->list[g->count] = (active_measure){.number = w->demand->measure[k], .leader = g->count};
         const assay_measure *measure = measure_of(g, &g->list[g->count]);
         quantiles += measure->kind == ASSAY_MEASURE_QUANTILES;
-        g->count += is_of_kind(measure, kind);
+        g->count += is_of_kind(measure, kind, shape->dims);
     }
     w->pool->tensor++;
     assay_reference_cache_next(w->pool->reference_cache);

@@ -68,20 +68,21 @@ static void unsound_measures(void)
 {
     const int64_t three = 3;
     const assay_shape shape = {ASSAY_FLOAT32, 1, &three, 3};
-    const assay_measure wrong[] = {{.kind = ASSAY_MEASURE_KINDS},
-                                   {.kind = UINT32_MAX},
-                                   {.kind = ASSAY_MEASURE_EQUALS, .numbers = ASSAY_MEASURE_NUMBERS + 1},
-                                   {.kind = ASSAY_MEASURE_UNITS, .numbers = 1},
-                                   {.kind = ASSAY_MEASURE_UNITS, .form = 2, .numbers = 2},
-                                   {.kind = ASSAY_MEASURE_CLASSES, .form = 4},
-                                   {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {0}},
-                                   {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {NAN}},
-                                   {.kind = ASSAY_MEASURE_SKETCH},
-                                   {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {0, 1, 0}},
-                                   {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {1, NAN, 0}},
-                                   {.kind = ASSAY_MEASURE_SKETCH, .form = 6, .numbers = 3, .number = {1, 1, 0}},
-                                   {.kind = ASSAY_MEASURE_IMAGES},
-                                   {.kind = ASSAY_MEASURE_IMAGES, .form = 2, .numbers = 1, .number = {64}}};
+    const assay_measure wrong[] = {
+        {.kind = ASSAY_MEASURE_KINDS},
+        {.kind = UINT32_MAX},
+        {.kind = ASSAY_MEASURE_EQUALS, .numbers = ASSAY_MEASURE_NUMBERS + 1},
+        {.kind = ASSAY_MEASURE_UNITS, .numbers = 1},
+        {.kind = ASSAY_MEASURE_UNITS, .form = 2, .numbers = 2},
+        {.kind = ASSAY_MEASURE_CLASSES, .form = 4},
+        {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {0}},
+        {.kind = ASSAY_MEASURE_IMAGES, .numbers = 1, .number = {NAN}},
+        {.kind = ASSAY_MEASURE_SKETCH},
+        {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {0, 1, 0}},
+        {.kind = ASSAY_MEASURE_SKETCH, .numbers = 3, .number = {1, NAN, 0}},
+        {.kind = ASSAY_MEASURE_SKETCH, .form = ASSAY_SKETCH_WHOLE + 1, .numbers = 3, .number = {1, 1, 0}},
+        {.kind = ASSAY_MEASURE_IMAGES},
+        {.kind = ASSAY_MEASURE_IMAGES, .form = 2, .numbers = 1, .number = {64}}};
     assay_arena *arena = assay_arena_new(CEILING);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assay_meter *meter;

@@ -272,11 +272,20 @@ static void run_row_sums32(const measure_kernels *k, const input *in, output *ou
             out->number[i] += (2 * r + 1) * (lanes[r].sum[i] + 3 * lanes[r].squares[i]);
 }
 
-static void run_erfcs(const measure_kernels *k, const input *in, output *out)
+static void run_functions(const measure_kernels *k, const input *in, output *out)
 {
+    static double size[LONGEST];
+    const int function = (int)(in->n % ASSAY_FUNCTION_DROPOUT);
+    k->functions(function, in->even, in->n, out->number, size);
     for (size_t i = 0; i < in->n; i++)
-        out->number[i] = fabs(((const double *)in->even)[i]);
-    k->erfcs(out->number, in->n);
+        out->number[i] += 3 * size[i];
+}
+
+static void run_fits32(const measure_kernels *k, const input *in, output *out)
+{
+    static const function_bound BOUND = {0x1p-20, 0x1p-20, 0x1p-126};
+    for (int f = 0; in->n >= MEASURE_LANES && f < ASSAY_FUNCTION_DROPOUT; f++)
+        out->counted = 2 * out->counted + k->fits32(f, in->a, in->b, in->n, &BOUND);
 }
 
 static bool same_numbers(const double *x, const double *y, size_t n)
@@ -389,7 +398,8 @@ static void test_all(void)
                    KERNEL(channel_sums, ASSAY_FLOAT64),
                    KERNEL(product_sums, ASSAY_FLOAT64),
                    KERNEL(row_sums32, ASSAY_FLOAT32),
-                   KERNEL(erfcs, ASSAY_FLOAT64),
+                   KERNEL(functions, ASSAY_FLOAT64),
+                   KERNEL(fits32, ASSAY_FLOAT32),
                    KERNEL(two_squares32, ASSAY_FLOAT32),
                    KERNEL(change_float16, ASSAY_FLOAT16),
                    KERNEL(finite_float16, ASSAY_FLOAT16),

@@ -142,6 +142,35 @@ static void sums_before(void)
     tensor_release(&flat);
 }
 
+/* All elements of an image as one number, and nothing of fewer axes; rows are those of any tensor. */
+static void whole_images(void)
+{
+    const int64_t dim[] = {3, 4, 5, 7};
+    tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 4, dim), fewer = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 3, dim);
+    const assay_measure whole = sketch_of(ASSAY_SKETCH_FLAT, 1, 1, ASSAY_SKETCH_WHOLE);
+    const assay_measure rows = sketch_of(-1, 4, 4096, ASSAY_SKETCH_ROWS),
+                        plain = sketch_of(-1, 4, 4096, ASSAY_SKETCH_PLAIN);
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_result one, by_rows, by_plain_rows;
+    double sum = 0, size = 0;
+    CU_ASSERT_EQUAL(take(&whole, &fewer, NULL, assay_simd_level(), CUT_NONE, arena, &one), 1);
+    CU_ASSERT_EQUAL_FATAL(take(&whole, &t, NULL, assay_simd_level(), CUT_TINY, arena, &one), ASSAY_OK);
+    CU_ASSERT_TRUE(one.of.sketch.rows == t.shape.elements && one.of.sketch.columns == 1 && one.of.sketch.groups == 1);
+    for (uint64_t i = 0; i < t.shape.elements; i++) {
+        sum += assay_sketch_sign(i) * t.wide[i];
+        size += fabs(t.wide[i]);
+    }
+    CU_ASSERT_TRUE(fabs(sum - one.of.sketch.sum[0]) <= 1e-12 * size);
+    CU_ASSERT_EQUAL_FATAL(take(&rows, &t, NULL, assay_simd_level(), CUT_NONE, arena, &by_rows), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(take(&plain, &t, NULL, assay_simd_level(), CUT_NONE, arena, &by_plain_rows), ASSAY_OK);
+    CU_ASSERT_EQUAL(memcmp(by_rows.of.sketch.sum, by_plain_rows.of.sketch.sum,
+                           (size_t)(by_rows.of.sketch.groups * by_rows.of.sketch.columns) * sizeof(double)),
+                    0);
+    assay_arena_free(arena);
+    tensor_release(&t);
+    tensor_release(&fewer);
+}
+
 /* Columns in groups are what a sketch makes of the transposed matrix. */
 static void columns_in_groups(void)
 {
@@ -355,6 +384,7 @@ int main(void)
     CU_TestInfo tests[] = {{"sketches against plain loops", against_loops},
                            {"too many columns", too_many_columns},
                            {"sums of the step before", sums_before},
+                           {"whole images", whole_images},
                            {"columns in groups", columns_in_groups},
                            {"groups nest", groups_nest},
                            {"Adam's updates", adam},
