@@ -134,7 +134,8 @@ static bool has_survived(const why_scene *s, const why_item *i)
 static bool is_last_of_rank(const why_scene *s, const why_item *i)
 {
     const int64_t rank = i->event->rank >= 0 ? i->event->rank : i->event->local_rank;
-    const assay_log_rank *own = rank >= 0 ? why_progress_of(&s->progress, rank) : NULL;
+    const bool known = rank >= 0 || (i->rank >= 0 && s->progress.row.count == 1); /* it is the file of one rank */
+    const assay_log_rank *own = known ? why_progress_of(&s->progress, rank) : NULL;
     return own && own->last_line - i->event->last_line < 3 * s->why->file.list[i->file].rank.count;
 }
 
@@ -310,190 +311,6 @@ static why_item *find_cause(why_scene *s)
     return best;
 }
 
-/* ---- without a cause ---- */
-
-/* Which ranks others waited for: those that waited for nobody, or at another collective. */
-static bool add_absent(why_scene *s)
-{
-    assay_why *why = s->why;
-    uint8_t *seen = assay_alloc_zeroed(s->ranks + 1, 1);
-    why_item *first = NULL;
-    int64_t least = INT64_MAX, most = -1;
-    size_t waiting = 0;
-    bool made = seen != NULL;
-    for (size_t k = 0; k < s->item.count && made; k++) {
-        why_item *i = &s->item.list[k];
-        if (i->event->ending != ASSAY_ENDING_collective_timeout || i->survived || i->old)
-            continue;
-        first = !first || (!isnan(i->from) && (isnan(first->from) || i->from < first->from)) ? i : first;
-        if (i->rank >= 0 && i->rank < (int64_t)s->ranks && !seen[i->rank]) {
-            seen[i->rank] = 1;
-            waiting++;
-        }
-        if (i->event->sequence >= 0 && i->rank >= 0) {
-            least = i->event->sequence < least ? i->event->sequence : least;
-            most = i->event->sequence > most ? i->event->sequence : most;
-        }
-    }
-    if (!made || !first) {
-        free(seen);
-        return made;
-    }
-    why_link *link = why_new_link(why);
-    made = link != NULL;
-    if (made) {
-        link->event = first->event;
-        link->time = first->from;
-        why->has_cause = true;
-        why->certainty = WHY_POSSIBLE;
-        first->told = false;
-    }
-    if (made && waiting > 0 && waiting < s->ranks && s->ranks - waiting <= waiting) {
-        for (size_t r = 0; r < s->ranks && made; r++)
-            if (!seen[r])
-                made = why_add_rank(link, (int64_t)r);
-        made = made &&
-               why_add_text(&why->reason, "%zu of %zu ranks waited until the timeout; of these %zu no output says so",
-                            waiting, s->ranks, s->ranks - waiting);
-        why->certainty = s->ranks - waiting == 1 ? WHY_LIKELY : WHY_POSSIBLE;
-    } else if (made && least < most) {
-        size_t behind = 0;
-        for (size_t k = 0; k < s->item.count && made; k++) {
-            const why_item *i = &s->item.list[k];
-            if (i->event->ending == ASSAY_ENDING_collective_timeout && i->event->sequence == least && i->rank >= 0) {
-                made = why_add_rank(link, i->rank);
-                behind++;
-            }
-        }
-        why_make_unique(link);
-        made = made && why_add_text(&why->reason, "it waited in collective %lld, and others in %lld", (long long)least,
-                                    (long long)most);
-    }
-    if (made && link->rank.count == 0)
-        made = why_add_text(&why->reason,
-                            "outputs do not tell which rank did not come; dumps of the flight recorder would");
-    for (size_t r = 0; made && r < link->rank.count && r < 64; r++)
-        made = why_add_node(link, why_node_of(&why->facts, link->rank.list[r]));
-    if (made)
-        why_make_unique(link);
-    free(seen);
-    return made;
-}
-
-/* A step that Slurm stopped while all went on, as by scancel; NULL. Where a rank had ended before, srun names it. */
-static why_item *find_stopped(const why_scene *s)
-{
-    why_item *stopped = NULL;
-    for (size_t k = 0; k < s->item.count; k++) {
-        why_item *i = &s->item.list[k];
-        const assay_log_event *e = i->event;
-        if (i->survived || i->old || e->role == ASSAY_LOG_NOISE)
-            continue;
-        if (e->ending == ASSAY_ENDING_cancelled && e->scope == ASSAY_LOG_JOB)
-            stopped = stopped ? stopped : i;
-        else if (e->ending != ASSAY_ENDING_launcher || i->rank >= 0 || e->ranks[0] || e->code > 0)
-            return NULL;
-    }
-    return stopped;
-}
-
-/* Does the rank of an item say that it lost others, or waited for them? Then somebody else ended before. */
-static bool has_lost_others(const why_scene *s, const why_item *item)
-{
-    const why_group *group = &s->by_rank.group.list[item->group];
-    bool lost = false;
-    for (size_t n = group->first; n < group->first + group->count && !lost; n++) {
-        const why_item *i = &s->item.list[s->by_rank.member[n].item];
-        lost = i->event->role == ASSAY_LOG_CONSEQUENCE && !i->survived &&
-               (i->event->ending == ASSAY_ENDING_network || i->event->ending == ASSAY_ENDING_collective_timeout);
-    }
-    return lost;
-}
-
-/* How well it is known to have been first: a launcher that looks late names all ranks at once, and any of them as the root. */
-static int how_likely_first(const why_scene *s, const why_item *i)
-{
-    const int named = why_how_well_named(i);
-    return named + (named >= 2 && i->rank >= 0 && !has_lost_others(s, i) ? 2 : 0);
-}
-
-/* Nobody says why: the rank that the launcher names, of several one that had not lost others; else the one that was silent
- * first. */
-static bool add_unknown(why_scene *s)
-{
-    assay_why *why = s->why;
-    why_item *stopped = find_stopped(s);
-    if (stopped) {
-        why->has_cause = true;
-        why->certainty = WHY_LIKELY;
-        return why_add_cause(s, stopped) &&
-               why_add_text(&why->reason, "its step was stopped, and nothing says that anybody had ended before");
-    }
-    why_item *named = NULL;
-    for (size_t k = 0; k < s->item.count; k++) {
-        why_item *i = &s->item.list[k];
-        if (i->survived || i->old || i->event->role == ASSAY_LOG_NOISE)
-            continue;
-        const int order = named ? ASSAY_ORDER(how_likely_first(s, i), how_likely_first(s, named)) : 1;
-        if (order > 0 || (order == 0 && i->from < named->from))
-            named = i;
-    }
-    why_link *link = named ? why_new_link(why) : NULL;
-    if (!named)
-        return true;
-    if (!link || !why_add_item(link, named))
-        return false;
-    named->told = true;
-    why_make_unique(link);
-    why->has_cause = true;
-    why->certainty = WHY_UNKNOWN;
-    return why_add_text(&why->reason, "no output says why; the last lines of who stopped first stand below");
-}
-
-/* Reads the last lines of a rank again; false without memory. A file that cannot be read any more has none. */
-static bool read_last_lines(assay_why *why, const assay_log_rank *row, const char *path)
-{
-    assay_store *store = NULL;
-    int status = assay_store_open(why->directory, &store, NULL);
-    ASSAY_THEN(status, assay_job_log_tail(store, path, row, &why->unknown, NULL));
-    assay_store_close(store);
-    if (why->unknown && !why->unknown[0]) {
-        free(why->unknown);
-        why->unknown = NULL;
-    }
-    return status != ASSAY_ENOMEM;
-}
-
-/* The last lines of a rank, or of the file that ended first. */
-static bool keep_last_lines(why_scene *s)
-{
-    assay_why *why = s->why;
-    const int64_t wanted =
-        why->chain.count > 0 && why->chain.list[0].rank.count > 0 ? why->chain.list[0].rank.list[0] : -1;
-    const assay_log_rank *best = NULL;
-    double earliest = INFINITY;
-    for (size_t f = 0; f < why->file.count; f++)
-        for (size_t r = 0; r < why->file.list[f].rank.count; r++) {
-            const assay_log_rank *row = &why->file.list[f].rank.list[r];
-            const why_place *place = &why->places.list.list[why->file.list[f].file];
-            const int64_t rank = row->rank >= 0 ? row->rank : place->rank >= 0 ? place->rank : place->local_rank;
-            const double time = why_normal_time(s, row->last_time, row->timed);
-            if ((row->rank < 0 && why->file.list[f].rank.count > 1) || /* nobody's lines */
-                (wanted >= 0 && rank != wanted && why->file.count > 1) ||
-                (wanted >= 0 && rank != wanted && row->rank >= 0))
-                continue;
-            const bool sooner = best && why->unknown_file == why->file.list[f].file && isinf(earliest) && isnan(time) &&
-                                row->last_at < best->last_at;
-            if (!best || sooner || (!isnan(time) && time < earliest)) {
-                best = row;
-                why->unknown_file = why->file.list[f].file;
-                earliest = isnan(time) ? earliest : time;
-                why->unknown_rank = rank;
-            }
-        }
-    return !best || read_last_lines(why, best, why->places.list.list[why->unknown_file].path);
-}
-
 /* ---- all of it ---- */
 
 static bool has_hard_evidence(const why_scene *s)
@@ -509,7 +326,9 @@ static bool has_hard_evidence(const why_scene *s)
             continue;
         if (e->ending == ASSAY_ENDING_launcher || e->ending == ASSAY_ENDING_signal ||
             e->ending == ASSAY_ENDING_collective_timeout ||
-            (e->role == ASSAY_LOG_CAUSE && (e->scope != ASSAY_LOG_RANK || why_is_external(e->ending))))
+            (e->role == ASSAY_LOG_CAUSE && (e->scope != ASSAY_LOG_RANK || why_is_external(e->ending))) ||
+            (e->role == ASSAY_LOG_EITHER && e->scope == ASSAY_LOG_JOB && why_level_of(e->ending) == WHY_LEVEL_OTHERS &&
+             e->rank >= 0)) /* others say that they lost it */
             return true;
     }
     return false;
@@ -682,6 +501,31 @@ static void forgive(why_scene *s)
     }
 }
 
+/* Do two files of a rank say the same? torchrun writes what ranks say into its own output and into files of theirs. */
+static bool is_copy(const why_item *a, const why_item *b)
+{
+    const assay_log_event *x = a->event, *y = b->event;
+    return a->file != b->file && x->signature == y->signature && x->in_traceback && y->in_traceback &&
+           a->inside == b->inside && x->count == y->count && strcmp(x->text, y->text) == 0 && x->place && y->place &&
+           strcmp(x->place, y->place) == 0;
+}
+
+/* What one output of a rank shows to have ended nothing ended nothing where another has it as its last lines. */
+static void forgive_copies(why_scene *s)
+{
+    enum { LOOKED_MOST = 64 };
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[s->by_rank.member[k].item];
+        const why_group *group = &s->by_rank.group.list[i->group];
+        const size_t end = group->first + group->count, most = group->first + LOOKED_MOST;
+        for (size_t n = group->first; n < end && n < most && i->rank >= 0 && i->event->in_traceback && !i->survived;
+             n++) {
+            const why_item *other = &s->item.list[s->by_rank.member[n].item];
+            i->survived = other->survived && is_copy(i, other);
+        }
+    }
+}
+
 static bool tell(why_scene *s)
 {
     assay_why *why = s->why;
@@ -697,6 +541,7 @@ static bool tell(why_scene *s)
         i->last = is_last_of_rank(s, i);
     }
     forgive(s);
+    forgive_copies(s);
     const bool hard = has_hard_evidence(s), many = hard || have_many_lost_others(s);
     const bool finished = is_any_finished(s->why);
     bool alone = !hard; /* only what programs caught is there */
@@ -708,7 +553,8 @@ static bool tell(why_scene *s)
         why_item *i = &s->item.list[k];
         const bool rumour = i->event->role == ASSAY_LOG_EITHER && i->event->scope == ASSAY_LOG_NODE;
         const bool follows = i->event->role == ASSAY_LOG_CONSEQUENCE;
-        const bool ends = is_at_end(s, i) || (follows && i->last);
+        const bool uncaught = i->event->in_traceback && !i->inside;
+        const bool ends = is_at_end(s, i) || ((follows || uncaught) && i->last);
         /* A model wrote it: where a process of several ends, others say so, of one alone nobody would. */
         const bool shown = i->event->shown && i->event->count == 1 && s->ranks > 1;
         if (alone && i->inside && !why_progress_take(s, i->file, &s->progress))
@@ -757,7 +603,7 @@ static bool tell(why_scene *s)
             if (!why_add_text(&why->reason, "events were left out, and one of them may have been before"))
                 return false;
         }
-    } else if (!add_absent(s) || (!why->has_cause && !add_state(s)) || (!why->has_cause && !add_unknown(s))) {
+    } else if (!why_add_absent(s) || (!why->has_cause && !add_state(s)) || (!why->has_cause && !why_add_unknown(s))) {
         return false;
     }
     why->step = -1;
@@ -767,7 +613,7 @@ static bool tell(why_scene *s)
         why->step = why->last_step;
     if (!why_add_consequences(s) || !why_add_silent(s))
         return false;
-    return why->certainty != WHY_UNKNOWN || keep_last_lines(s);
+    return why->certainty != WHY_UNKNOWN || why_keep_last_lines(s);
 }
 
 int why_combine(assay_why *why)

@@ -113,6 +113,15 @@ bool why_is_crash_of_own(const assay_log_event *e);
 /* How well an event says who failed by itself: 0 to 3. */
 int why_how_well_named(const why_item *i);
 
+/* ---- absent.c: where no output says why. False without memory ---- */
+
+/* Which ranks others waited for: those that waited for nobody, or at another collective. */
+bool why_add_absent(why_scene *s);
+/* The rank that all others lost, or that the launcher names; else the one that was silent first. */
+bool why_add_unknown(why_scene *s);
+/* Keeps the last lines of a rank, or of the file that ended first. */
+bool why_keep_last_lines(why_scene *s);
+
 /* ---- judge.c ---- */
 
 /* How certain who and why are. False without memory. */

@@ -129,8 +129,13 @@ static void read_names(why_place *p)
                 p->rank = task;
         }
         for (const char *word = "node host "; *word && !p->node[0]; word += 5) { /* "node-n0123", "host=gpu7" */
-            if (length > 5 && strncasecmp(at, word, 4) == 0 && strchr("-_=", at[4]))
-                snprintf(p->node, sizeof p->node, "%.*s", (int)strcspn(at + 5, "/."), at + 5);
+            const bool named = length > 5 && strncasecmp(at, word, 4) == 0 && strchr("-_=", at[4]);
+            const size_t name = named ? strcspn(at + 5, "/.") : 0;
+            const bool number = named && name > 0 && name < 7 && strspn(at + 5, "0123456789") == name;
+            if (number) /* "node_2" */
+                p->node_number = strtoll(at + 5, NULL, 10);
+            if (named)
+                snprintf(p->node, sizeof p->node, "%.*s", (int)(number ? name + 5 : name), number ? at : at + 5);
         }
         at += length + (at[length] == '/');
     }
@@ -222,7 +227,9 @@ static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
                      .rank = -1,
                      .local_rank = -1,
                      .attempt = -1,
-                     .job = -1};
+                     .job = -1,
+                     .node_number = -1,
+                     .base = -1};
     ASSAY_HAVE(p->path);
     read_names(p);
     return ASSAY_OK;

@@ -23,6 +23,8 @@ typedef struct why_place { /* something that was found */
     char *path;                             /* below the directory, "" for itself; owned */
     char *first;                            /* name of the first file of it there; owned; NULL: it is a file itself */
     int64_t rank, local_rank, attempt, job; /* that its name says; -1 */
+    int64_t node_number;                    /* likewise: "node_2" has 2; -1 */
+    int64_t base;                           /* rank of its node's local rank 0, where names tell; -1 */
     char node[64];
     uint64_t bytes;
     char *refused; /* why it could not be read; owned; NULL */
@@ -157,6 +159,9 @@ int why_combine(assay_why *why);
 /* names.c: on rank 0, when outputs were read. Sets ranks and nodes of places that their names tell together. False without
  * memory. */
 bool why_name_writers(assay_why *why);
+
+/* Whose lines a row of an output is: of its own rank, else of that of the output; -1. */
+int64_t why_rank_of_row(const why_place *place, const assay_log_rank *row);
 
 /* scene.c: whose clock is furthest from the others', where it matters; NULL. */
 const why_clock *why_furthest_clock(const assay_why *why);

@@ -140,6 +140,13 @@ bool why_judge(why_scene *s, const why_item *cause)
         why->certainty = WHY_LIKELY;
         made = why_add_text(&why->reason, "why it was raised stands in its message, which no signature knows");
     }
+    const why_place *place = &why->places.list.list[cause->event->file];
+    if (made && place->base >= 0 && cause->rank >= 0) { /* elastic launchers may deal them out otherwise */
+        why->certainty = why->certainty == WHY_CERTAIN ? WHY_LIKELY : why->certainty;
+        made = why_add_text(
+            &why->reason,
+            "its rank is counted from the number of its node, as its output is called, and its local rank");
+    }
     if (made && why->certainty == WHY_LIKELY && cause->event->shown) {
         why->certainty = WHY_POSSIBLE;
         made = why_add_text(&why->reason, "it stands in what looks like a text that a model made");

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fault.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "why/internal.h"
@@ -144,6 +145,47 @@ static void take_node(const why_facts *facts, why_place *place)
         memcpy(place->node, name + front, stem - front); /* the rest is zero already */
 }
 
+int64_t why_rank_of_row(const why_place *place, const assay_log_rank *row)
+{
+    if (place->base >= 0 && row->rank >= 0)
+        return place->base + row->rank;
+    if (row->rank >= 0 || place->rank >= 0)
+        return row->rank >= 0 ? row->rank : place->rank;
+    return place->base >= 0 && place->local_rank >= 0 ? place->base + place->local_rank : place->local_rank;
+}
+
+/* Outputs of nodes that are numbered from 0 on, each of as many local ranks as the others ("node_2.log" with "[default3]:"): the
+ * ranks of node 2 follow on those of node 1, as torchrun deals them out. */
+static void take_blocks(assay_why *why)
+{
+    enum { NODES_MOST = 65536 };
+    int32_t *most =
+        assay_alloc_zeroed(NODES_MOST, sizeof *most); /* local ranks of each; without memory nothing is known */
+    int64_t nodes = 0;
+    bool even = most != NULL;
+    for (size_t f = 0; f < why->file.count && even; f++) {
+        const assay_log_file *file = &why->file.list[f];
+        const why_place *place = &why->places.list.list[file->file];
+        const int64_t node = place->node_number;
+        if (node < 0)
+            continue;
+        even = node < NODES_MOST && place->rank < 0;
+        nodes = even && node >= nodes ? node + 1 : nodes;
+        int64_t highest = place->local_rank;
+        for (size_t r = 0; r < file->rank.count && place->local_rank < 0; r++)
+            highest = file->rank.list[r].rank > highest ? file->rank.list[r].rank : highest;
+        if (even && highest + 1 > most[node])
+            most[node] = (int32_t)(highest + 1);
+    }
+    for (int64_t n = 0; n < nodes && even; n++)
+        even = most[n] > 0 && most[n] == most[0];
+    for (size_t f = 0; f < why->file.count && even && nodes > 1; f++) {
+        why_place *place = &why->places.list.list[why->file.list[f].file];
+        place->base = place->node_number >= 0 ? place->node_number * most[0] : -1;
+    }
+    free(most);
+}
+
 typedef ASSAY_VEC(const char *) pod_names; /* borrowed from events */
 
 enum { PODS_MOST = 64 };
@@ -209,5 +251,6 @@ bool why_name_writers(assay_why *why)
     }
     free(list.list);
     free(pods.list);
+    take_blocks(why);
     return made;
 }

@@ -37,9 +37,7 @@ static bool take_finished(const assay_why *why, why_ranks *r)
             if (!row->finished)
                 continue;
             any = true;
-            made = add_number(&r->finished, row->rank >= 0     ? row->rank
-                                            : place->rank >= 0 ? place->rank
-                                                               : place->local_rank);
+            made = add_number(&r->finished, why_rank_of_row(place, row));
         }
         if (any)
             made = made && add_number(&r->finished_files, (int64_t)f) && add_number(&r->finished_places, place->rank);

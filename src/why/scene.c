@@ -180,7 +180,7 @@ static void take_seats(assay_why *why, seat_list *s)
         const why_place *place = &why->places.list.list[why->file.list[f].file];
         seat(s, place->rank, place->node);
         for (size_t k = 0; k < why->file.list[f].rank.count; k++)
-            seat(s, why->file.list[f].rank.list[k].rank, place->node);
+            seat(s, why_rank_of_row(place, &why->file.list[f].rank.list[k]), place->node);
         for (size_t k = 0; k < why->file.list[f].event.count; k++) {
             const assay_log_event *e = &why->file.list[f].event.list[k];
             if (e->scope != ASSAY_LOG_NODE && !e->ranks[0])
@@ -203,8 +203,10 @@ static size_t count_ranks(assay_why *why)
         const why_place *place = &why->places.list.list[file->file];
         highest = place->rank > highest ? place->rank : highest;
         highest = place->local_rank > highest ? place->local_rank : highest;
-        for (size_t r = 0; r < file->rank.count; r++)
-            highest = file->rank.list[r].rank > highest ? file->rank.list[r].rank : highest;
+        for (size_t r = 0; r < file->rank.count; r++) {
+            const int64_t rank = why_rank_of_row(place, &file->rank.list[r]);
+            highest = rank > highest ? rank : highest;
+        }
         for (size_t e = 0; e < file->event.count; e++) {
             highest = file->event.list[e].rank > highest ? file->event.list[e].rank : highest;
             highest = file->event.list[e].of_ranks - 1 > highest ? file->event.list[e].of_ranks - 1 : highest;
@@ -275,6 +277,8 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         rank = place->rank;
     if (rank < 0 && !others)
         rank = rank_of_local(s->why, several, node, e->local_rank >= 0 ? e->local_rank : place->local_rank);
+    if (rank < 0 && !others && place->base >= 0 && (e->local_rank >= 0 || place->local_rank >= 0))
+        rank = place->base + (e->local_rank >= 0 ? e->local_rank : place->local_rank);
     if (rank < 0 && others && node && e->role != ASSAY_LOG_NOISE)
         rank = only_rank_on(seats, node);
     if (!node && rank >= 0 && rank < (int64_t)seats->count)

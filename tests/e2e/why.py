@@ -55,6 +55,10 @@ def root_cause(rank, node, code, at):
             "============================================================"]
 
 
+LOST = traceback("", "RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711")
+NOPE = "FileNotFoundError: [Errno 2] No such file or directory: '/nope'"
+
+
 def interleave(*lists):
     out = []
     for row in range(max(map(len, lists))):
@@ -192,6 +196,27 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "placed later": ({"events.txt": ["12m   Warning   FailedScheduling   pod/train-0   0/12 nodes are available: 12 Insufficient nvidia.com/gpu."],
                       "train.log": [line[3:] for line in steps(0, 100, 130)]}, None, None, None, 0),
     "no such mpi": ({"slurm-7.out": ["srun: error: cannot create mpi context for mpi/pmix_v4", "srun: error: Invalid MPI type 'pmix_v4', --mpi=list for acceptable types"]}, "launcher", [], None, 1),
+    "one left, the others lost it": ({"out/rank%d.log" % r: [line[3:] for line in steps(r, 100, 110)] + (["no more batches"] if r == 1 else LOST) for r in range(4)}, "launcher", [1], 109, 1),
+    "one was stopped, the others lost it": ({"out/rank%d.log" % r: [line[3:] for line in steps(r, 100, 110)] + ([] if r == 1 else LOST) for r in range(4)}
+                                            | {"launch.log": ["rank %d ended with %d" % (r, 143 if r == 1 else 1) for r in range(4)]}, "signal", [1], 109, 1),
+    "a shell says whom": ({"out/rank%d.log" % r: [line[3:] for line in steps(r, 100, 110)] for r in range(4)}
+                          | {"launch.log": ["go.sh: line 7: 10212 Killed                  RANK=1 WORLD_SIZE=4 LOCAL_RANK=0 python3 train.py > out/rank1.log 2>&1"]}, "signal", [1], 109, 1),
+    "codes of ranks": ({"out/rank%d.log" % r: [line[3:] for line in steps(r, 100, 110)] for r in range(4)}
+                       | {"launch.log": ["Global rank 2 (PID 5122) exited with code -9", "Global rank 3 (PID 5123) exited with code -15"]}, "signal", [2], 109, 1),
+    "copies of one caught": ({"train.log": interleave(*[["[default%d]:step %d loss 2" % (r, s) for s in range(100, 110)] + traceback("[default%d]:" % r, NOPE)
+                                                        + ["[default%d]:step %d loss 2" % (r, s) for s in range(110, 120)] for r in range(2)])}
+                             | {"log/none_1/attempt_0/%d/stderr.log" % r: traceback("", NOPE) for r in range(2)}
+                             | {"log/none_1/attempt_0/%d/stdout.log" % r: ["step %d loss 2" % s for s in range(100, 120)] for r in range(2)}, None, None, None, 0),
+    "no copies, the last one ended it": ({"train.log": interleave(*[["[default%d]:step %d loss 2" % (r, s) for s in range(100, 110)] for r in range(2)])}
+                                         | {"log/none_1/attempt_0/%d/stderr.log" % r: traceback("", NOPE) for r in range(2)}, "missing_file", [0, 1], 109, 1),
+    "everybody, one after the other": ({"train.log": sum((traceback("[rank%d]: " % r, "ValueError: bad shape") + ["[rank%d]: a hint: see %s" % (r, "x" * n) for n in range(12)] for r in range(16)), [])},
+                                       "exception", list(range(16)), None, 1),
+    "heartbeats": ({"logs/rank_%d.log" % r: [line[3:] for line in steps(r, 100, 110)] + (["F1127 04:12:33.103011    1811 client.h:81] Terminating process because the JAX distributed service detected fatal errors.",
+                    "/job:jax_worker/replica:0/task:2", "The tasks have crashed.", "", "RPC: /tensorflow.CoordinationService/PollForError"] if r != 2 else []) for r in range(4)}, "network", [2], 109, 1),
+    "flux, of a job": ({"flux.out": every(100, 110) + ["812.4s: job.exception \u0192 2WXq9 type=timeout severity=0".replace(" 2", "2"), "flux-job: task(s) exited with exit code 142"]}, "time_limit", [], 109, 1),
+    "lent": ({"slurm-7.out": every(100, 110) + ["0: sequence 7 was preempted, and is computed again", "azureml: The compute node vmss_3 was preempted by the platform"]}, "preempted", [], 109, 1),
+    "a sequence gave way": ({"slurm-7.out": every(100, 110) + ["0: sequence 7 was preempted, and is computed again"]}, None, None, None, 0),
+    "a file by its number": ({"slurm-7.out": every(100, 110) + traceback("3: ", "OSError: [Errno 113] No such place: '/scratch/x'") + ["srun: error: n1: task 3: Exited with exit code 1"]}, "disk", [3], 109, 1),
     "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
                             [:32] + ["%s caught %s, again in halves" % (clock(16), OOM)] * (r == 2) + ["%s loss=0.%d\n%s queue %d/64" % (clock(s), s, clock(s), s) for s in (17, 18)]
                             for r in range(4)} | {"slurm-7.out": ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, "time_limit", [], None, 1),
@@ -544,6 +569,9 @@ def names(checks, assay, top):
         "by its line": ({"dmesg-old.txt": ["Nov 27 03:00:12 n2 kernel: " + xid[27:]]} | ranks, [], ["n2"]),
         "in blocks": ({"dmesg-n2.txt": [xid]} | ranks | slurm, [2, 3], ["n2"]),
         "not in blocks": ({"dmesg-n2.txt": [xid], "slurm-7.err": ["n2:47:47 [0] NCCL INFO comm 0x5 rank 0 nranks 4 cudaDev 0 busId 18000"]} | ranks | slurm, [], ["n2"]),
+        "numbers of nodes": ({"node_%d.log" % n: interleave(*[["[default%d]:step %d loss 2" % (r, s) for s in range(100, 110)] for r in range(2)]) + (traceback("[default1]:", OOM) if n == 1 else []) for n in range(3)}, [3], ["node_1"]),
+        "numbers of nodes, directories": ({"node_%d/local_rank_%d.log" % (n, r): [line[3:] for line in steps(r, 100, 110)] + (traceback("", OOM) if (n, r) == (2, 1) else []) for n in range(3) for r in range(2)}, [5], ["node_2"]),
+        "nodes of unlike sizes": ({"node_%d.log" % n: interleave(*[["[default%d]:step %d loss 2" % (r, s) for s in range(100, 110)] for r in range(2 + n)]) + (traceback("[default1]:", OOM) if n == 1 else []) for n in range(2)}, [], ["node_1"]),
         "more ranks than tasks": ({"dmesg-n2.txt": [xid]} | ranks | {"slurm.env": slurm["slurm.env"][:1] + ["SLURM_TASKS_PER_NODE=1(x2)", "SLURM_DISTRIBUTION=block"]}, [], ["n2"]),
     }
     for name, (files, who, nodes) in rows.items():
@@ -552,6 +580,7 @@ def names(checks, assay, top):
         done = run([assay, "why", directory, "--json", "--quiet"])
         cause = json.loads(done.out)["cause"]
         checks.expect(done.code == 1 and cause and [cause["ranks"], cause["nodes"]] == [who, nodes], "%s: %s" % (name, done))
+        checks.expect(not name.startswith("numbers") or cause["certainty"] != "certain", "%s: certain: %s" % (name, done))
     directory = top / "torn behind a timeout"
     write(directory, {"slurm-7.out": every(100, 110) + traceback("2: ", OOM) + watchdog(0, 7, 700) + ["0: Fatal Python error: Ab"] + watchdog(1, 7, 700)})
     done = run([assay, "why", directory, "--json", "--quiet"])

@@ -409,6 +409,7 @@ typedef struct hint {
     assay_log_role role;
 } hint;
 static const hint NAMES[] = {
+    {"Checkpoint", ASSAY_ENDING_checkpoint_load, ASSAY_LOG_CAUSE},
     {"Timeout", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"TimedOut", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"Connect", ASSAY_ENDING_network, ASSAY_LOG_EITHER},

@@ -49,7 +49,9 @@ static int64_t behind_word(const char *line, size_t length, size_t at, size_t wo
         end++;
     *digits = from;
     const bool part = end + 1 < length && line[end] == '.' && assay_is_digit(line[end + 1]); /* of a job of Slurm */
-    return !inside && from > at + word && end > from && !part && !is_limit(line, at)
+    const bool code =
+        from >= at + word + 2 && memmem(line + at + word, from - at - word, "==", 2); /* "if step == 2:" */
+    return !inside && from > at + word && end > from && !part && !code && !is_limit(line, at)
                ? joblog_number_at(line, length, from)
                : -1;
 }
