@@ -23,7 +23,8 @@ function(assay_script_test)
   # long is left at the end for one processor.
   if(arg_LOCK)
     set_tests_properties(${arg_NAME} PROPERTIES COST 100)
-  elseif(arg_NAME MATCHES "^(docs.developing.follow|e2e.first-line|install.packages|laws.omissions|mpi.series|torture.walk.short)$")
+  elseif(arg_NAME MATCHES
+         "^(docs.developing.follow|e2e.(first-line|hostile-trials|partly-read|planted-secrets|why)|install.packages|laws.omissions|mpi.(ends|logs|pack-failures.faults|series|traces|watch)|s3.reading|torture.walk.short)$")
     set_tests_properties(${arg_NAME} PROPERTIES COST 50)
   endif()
   if(arg_LABELS MATCHES "hosts|slurm") # each of several hosts has a /dev/shm of its own, where tests/run has all files
