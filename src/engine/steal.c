@@ -57,41 +57,80 @@ void assay_steal_release(assay_steal *m)
     assay_buf_release(&m->sent);
 }
 
-/* The first of the chunks from `at` to m->end to give to a rank of that rate; m->end: none. They are of one source, and
- * the one that is next stays. */
-static uint64_t choose(const assay_steal *m, uint64_t at, uint64_t rate)
+/* What chunks come to that may be given away. */
+typedef struct gift {
+    double cost;      /* for the other rank, */
+    double saved;     /* and for this one, which has measured some of it early */
+    uint64_t results; /* bytes that they take */
+} gift;
+
+static gift with_chunk(gift g, const assay_steal *m, uint64_t number)
+{
+    const assay_chunk *chunk = &m->plan->chunks[number];
+    g.cost += (double)chunk->cost;
+    g.saved += (double)assay_mapper_cost_left(m->mapper, number);
+    g.results += chunk->results;
+    return g;
+}
+
+/* The first of the chunks from `at` to m->end to give to a rank of that rate; m->end: none. They are of one source, the
+ * one that is next stays, and their results fit `room`. */
+static uint64_t choose(const assay_steal *m, uint64_t at, uint64_t rate, size_t room)
 {
     const assay_chunk *chunks = m->plan->chunks;
     uint64_t own = rate_of(m), first = m->end;
-    double left = 0, given = 0;
+    double left = 0;
+    gift given = {0};
     own = own > 0 ? own : rate > 0 ? rate : USUAL_RATE;
     const double slower = MORE * (double)(rate > 0 ? rate : own) / (double)own;
     for (uint64_t c = at; c < m->end; c++)
-        left += (double)chunks[c].cost;
-    /* One more, as long as the other rank is through with it before this one would come to it. */
-    while (first > at + 1 && chunks[first - 1].source == chunks[m->end - 1].source && !chunks[first - 1].done &&
-           (given + (double)chunks[first - 1].cost) * slower <= left - given)
-        given += (double)chunks[--first].cost;
-    return given * (double)own * 0x1p-20 >= 1e9 * LEAST_SECONDS ? first : m->end;
+        left += (double)assay_mapper_cost_left(m->mapper, c);
+    while (first > at + 1 && chunks[first - 1].source == chunks[m->end - 1].source && !chunks[first - 1].done) {
+        const gift more = with_chunk(given, m, first - 1);
+        /* The other rank has to be through with it before this one would come to it. */
+        if (more.cost * slower > left - given.saved || more.results > room)
+            break;
+        given = more;
+        first--;
+    }
+    return given.saved * (double)own * 0x1p-20 >= 1e9 * LEAST_SECONDS ? first : m->end;
 }
 
-/* A place for chunks to give away; those that it had before the mapper has passed by. */
-static assay_stolen_chunks *free_place(assay_steal *m, uint64_t at)
+/* A place for chunks to give away; those that it had before the mapper has passed by. *room: what the others leave of
+ * the memory for results. */
+static assay_stolen_chunks *free_place(assay_steal *m, uint64_t at, size_t *room)
 {
+    assay_stolen_chunks *place = NULL;
+    *room = m->mapper->measured_room < ASSAY_COMM_POST_MOST ? m->mapper->measured_room : ASSAY_COMM_POST_MOST;
     for (int i = 0; i < ASSAY_STEALS_MOST; i++)
         if (m->stolen[i].end <= at && (m->stolen[i].came || m->stolen[i].end == 0))
-            return &m->stolen[i];
-    return NULL;
+            place = &m->stolen[i];
+        else
+            *room -= m->stolen[i].room < *room ? m->stolen[i].room : *room;
+    return place;
+}
+
+/* What the results of chunks from `first` on may take: more than expected, but not all of `room` where others may ask. */
+static size_t room_for(const assay_steal *m, uint64_t first, size_t room)
+{
+    gift given = {0};
+    for (uint64_t c = first; c < m->end; c++)
+        given = with_chunk(given, m, c);
+    const uint64_t most = 2 * given.results;
+    return most < room ? (size_t)most : room;
 }
 
 static int answer(assay_steal *m, uint64_t at, uint64_t word)
 {
     const int to = rank_of(word);
-    assay_stolen_chunks *place = at < m->end ? free_place(m, at) : NULL;
-    const uint64_t first = place ? choose(m, at, word >> (3 + RANK_BITS)) : m->end;
+    size_t room = 0;
+    assay_stolen_chunks *place = at < m->end ? free_place(m, at, &room) : NULL;
+    const uint64_t first = place ? choose(m, at, word >> (3 + RANK_BITS), room) : m->end;
+    room = room_for(m, first, room);
     assay_buf bytes = ASSAY_BUF(SIZE_MAX);
     assay_put_u64(&bytes, first);
     assay_put_u64(&bytes, m->end);
+    assay_put_u64(&bytes, room);
     if (first == m->end || assay_plan_pack_steps(m->plan, m->sources, first, m->end, &bytes) != ASSAY_OK) {
         assay_buf_release(&bytes);
         return say(m, to, NOTHING, 0);
@@ -99,7 +138,7 @@ static int answer(assay_steal *m, uint64_t at, uint64_t word)
     int status = say(m, to, GIVE, 0), sent = assay_comm_send(m->comm, to, &bytes);
     assay_buf_release(&bytes);
     assay_buf_release(&place->results);
-    *place = (assay_stolen_chunks){.rank = to, .first = first, .end = m->end};
+    *place = (assay_stolen_chunks){.rank = to, .first = first, .end = m->end, .room = room};
     assay_buf_init(&place->results, SIZE_MAX);
     m->end = first;
     if (m->mapper->end_chunk > first)
@@ -174,13 +213,6 @@ void assay_steal_after(assay_steal *m, uint64_t at)
 
 /* ---- the rank that is done ---- */
 
-/* Bytes for the results of what moves at a time: a rank may have to keep those of several others. */
-static size_t room_of(const assay_steal *m)
-{
-    const size_t room = m->mapper->measured_room / ASSAY_STEALS_MOST;
-    return room < ASSAY_COMM_POST_MOST ? room : ASSAY_COMM_POST_MOST;
-}
-
 /* Measures what rank `from` gives and sends it the results; nothing where that fails. */
 static int work_for(assay_steal *m, int from, assay_error *err)
 {
@@ -189,14 +221,14 @@ static int work_for(assay_steal *m, int from, assay_error *err)
     int status = assay_comm_receive(m->comm, from, &steps);
     ASSAY_THEN(status, assay_buf_status(&steps));
     assay_cursor head = assay_cursor_over(steps.data, steps.size);
-    const uint64_t first = assay_get_u64(&head), end = assay_get_u64(&head);
+    const uint64_t first = assay_get_u64(&head), end = assay_get_u64(&head), room = assay_get_u64(&head);
     if (status == ASSAY_OK && !head.failed) {
         const assay_buf entries = {.data = steps.data + head.at, .size = steps.size - head.at};
         assay_mapper_leave(m->mapper);
         status = assay_plan_unpack_steps(&m->sources->list[m->plan->chunks[first].source].shard, &entries, err);
     }
     assay_buf_release(&steps);
-    ASSAY_THEN(status, assay_mapper_measure_steps(m->mapper, first, end, room_of(m), &m->sent, err));
+    ASSAY_THEN(status, assay_mapper_measure_steps(m->mapper, first, end, (size_t)room, &m->sent, err));
     if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK)
         assay_buf_clear(&m->sent); /* the other rank measures them itself */
     int posted = assay_comm_post(m->comm, ASSAY_POST_MOVED, from, &m->sent);

@@ -7,7 +7,8 @@
  *   1. A rank that is done asks its neighbours, one at a time, for work, and says how long its own took for what it was
  *      expected to cost.
  *   2. The one that is asked looks at its next chunk border. Of the chunks that it has not begun it gives the last ones
- *      away, as many as the two speeds say, or none. The entries of their steps go along, with what look-back needs.
+ *      away, as many as the two speeds say and as it has room for the results of, or none. The entries of their steps
+ *      go along, with what look-back needs.
  *   3. The one that asked measures the records, step by step, and sends the results: states, problems, checkpoints and
  *      the order in which results are combined stay with the rank that has the chunks.
  *   4. That rank takes them when it comes to those steps, where one rank alone would have come to the same
@@ -25,6 +26,7 @@ enum { ASSAY_STEALS_MOST = 8 }; /* whose results a rank may have to keep at a ti
 typedef struct assay_stolen_chunks {
     int rank;
     uint64_t first, end; /* end 0: none */
+    size_t room;         /* for the results */
     bool came;
     assay_buf results;
     assay_cursor from, part;

@@ -277,6 +277,12 @@ def test_tensors(place):
     for kibi in (2560, 12288, 65536):
         code = place.run(1, "--memory", "%dKiB" % kibi).code
         place.compare("%d KiB" % kibi, code, None, "--memory", "%dKiB" % kibi)
+    read = {}
+    for ranks in (1, 2):
+        place.checks.expect(place.run(ranks, "--memory", "64MiB").code == 0, "64 MiB, %d ranks: it failed" % ranks)
+        read[ranks] = place.report()["run"]["bytes_read"]
+    print("without room for results: %s bytes read" % read, flush=True)
+    place.checks.expect(read[2] <= read[1] * (1 + 2 / LARGE_STEPS), "two ranks read more than two steps again: %s" % read)
     checkpoint = place.where / "large.ckpt"
     place.checks.expect(place.run(2, "--checkpoint", checkpoint).code == 0 and place.report()["run"]["steps_shared"] < LARGE_STEPS,
                         "a run that writes checkpoints divides the tensors")

@@ -308,6 +308,15 @@ int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const ass
 
 /* ---- the step's turn ---- */
 
+uint64_t assay_lookahead_bytes(const assay_lookahead *a, uint64_t step)
+{
+    const early_step *early = &a->steps[step % ASSAY_OPEN_FILES];
+    uint64_t bytes = 0;
+    for (size_t i = 0; early->step == step && i < early->count; i++)
+        bytes += early->list[i].entry->length;
+    return bytes;
+}
+
 bool assay_lookahead_has(const assay_lookahead *a, const assay_step_work *work, const assay_entry *entry)
 {
     return find_result(find_step(a, work->step), entry) != NULL;

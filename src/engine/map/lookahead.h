@@ -34,6 +34,8 @@ void assay_lookahead_until(assay_lookahead *a, uint64_t end);
 int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const assay_step_work *work,
                             const assay_step_record *of, const assay_tensor_result *result);
 
+/* Bytes of the records whose results wait, of a step by its position in the source's steps. */
+uint64_t assay_lookahead_bytes(const assay_lookahead *a, uint64_t step);
 /* Does the result of an entry of the step wait? */
 bool assay_lookahead_has(const assay_lookahead *a, const assay_step_work *work, const assay_entry *entry);
 /* Takes it into the entry's result; *taken is false when there is none or the step has no room for it. 0, ASSAY_ENOMEM

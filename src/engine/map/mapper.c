@@ -434,6 +434,18 @@ int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, a
     return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }
 
+uint64_t assay_mapper_cost_left(const assay_mapper *m, uint64_t number)
+{
+    const assay_chunk *chunk = &m->source.plan->chunks[number];
+    uint64_t early = 0;
+    for (uint64_t s = 0; chunk->source == m->source.number && s < chunk->steps; s++)
+        early += assay_lookahead_bytes(m->lookahead, chunk->first_step + s);
+    if (early == 0)
+        return chunk->cost;
+    return early < chunk->bytes ? chunk->cost - (uint64_t)((double)chunk->cost * (double)early / (double)chunk->bytes)
+                                : 0;
+}
+
 int assay_mapper_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err)
 {
     const assay_chunk *chunk = &m->source.plan->chunks[share->chunk];

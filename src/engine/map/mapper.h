@@ -55,6 +55,8 @@ int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, a
  * rank. 0 or ASSAY_ENOMEM. */
 int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, size_t room, assay_buf *out,
                                assay_error *err);
+/* What is left of the cost of a chunk: of the source that is mapped, records may have been measured early. */
+uint64_t assay_mapper_cost_left(const assay_mapper *m, uint64_t chunk);
 /* Forgets what is kept of the source that was mapped last: its entries may change now. */
 void assay_mapper_leave(assay_mapper *m);
 

@@ -9,7 +9,8 @@ enum {
     ASSAY_COST_UNIT = 16, /* the cost of a byte that is read and gone through for the statistics */
     ASSAY_COST_OF_RECORD =
         4096, /* in such bytes; measured: a small record costs about as much as 4 KiB of a large one */
-    ASSAY_COST_OF_FILE = 65536
+    ASSAY_COST_OF_FILE = 65536,
+    ASSAY_RESULT_UNIT = 64
 };
 
 typedef struct assay_record_demand {
@@ -18,6 +19,11 @@ typedef struct assay_record_demand {
     uint32_t kinds;   /* bit 1 << kind */
     bool statistics;
     uint32_t byte_cost; /* of a raw record, in parts of ASSAY_COST_UNIT */
+    struct {
+        uint32_t bytes; /* whatever the record */
+        uint32_t parts; /* of its bytes, in parts of ASSAY_RESULT_UNIT; */
+        uint64_t small; /* of records of at most so many bytes as much again as they have */
+    } result;           /* what the results take when they are packed, about */
     uint32_t measures;
     uint32_t *measure; /* engine's numbers; room for all */
 } assay_record_demand;
@@ -40,4 +46,12 @@ static inline uint64_t assay_record_cost(const assay_record_demand *wanted, cons
 {
     return wanted->kinds >> entry->kind & 1 ? entry->length * wanted->byte_cost / ASSAY_COST_UNIT + ASSAY_COST_OF_RECORD
                                             : 0;
+}
+
+/* About how many bytes the packed results of a record take that is wanted. A rank that finds no room for results
+ * measures again, so this decides only whether it is tried to send them. */
+static inline uint64_t assay_record_results(const assay_record_demand *wanted, const assay_entry *entry)
+{
+    return wanted->result.bytes + entry->length / ASSAY_RESULT_UNIT * wanted->result.parts +
+           (entry->length <= wanted->result.small ? 2 * entry->length : 0);
 }

@@ -21,11 +21,11 @@
 enum {
     TARGET_CHUNKS = 2048,
     LEAST_COST = 1 << 18, /* a chunk is at least so much, in byte equivalents */
-    ROW_MOST = 5 * 10     /* bytes of a packed row: five 64-bit varints */
+    ROW_MOST = 6 * 10     /* bytes of a packed row: six 64-bit varints */
 };
 
 typedef struct step_cost {
-    uint64_t position, bytes, records, cost;
+    uint64_t position, bytes, records, cost, results;
     uint64_t largest; /* of its records' costs */
 } step_cost;
 
@@ -87,6 +87,7 @@ static void put_row(cost_rows *rows, const step_cost *row)
     size += put_number(bytes + size, row->bytes);
     size += put_number(bytes + size, row->records);
     size += put_number(bytes + size, row->cost);
+    size += put_number(bytes + size, row->results);
     size += put_number(bytes + size, row->largest);
     assay_put_bytes(&rows->bytes, bytes, size);
     rows->last = row->position;
@@ -99,6 +100,7 @@ static step_cost get_row(assay_cursor *in, uint64_t last)
     row.bytes = get_number(in);
     row.records = get_number(in);
     row.cost = get_number(in);
+    row.results = get_number(in);
     row.largest = get_number(in);
     return row;
 }
@@ -174,12 +176,14 @@ static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const 
     step_cost cost = {0};
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &shard->entries[e];
-        uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry), entry);
+        const assay_record_demand *wanted = assay_demand_of(wants, part, part->mode, entry);
+        uint64_t of_record = assay_record_cost(wanted, entry);
         if (of_record == 0)
             continue;
         cost.records++;
         cost.bytes += entry->length;
         cost.cost += of_record;
+        cost.results += assay_record_results(wanted, entry);
         cost.largest = larger(cost.largest, of_record);
     }
     cost.cost += cost.records > 0 ? ASSAY_COST_OF_FILE : 0;
@@ -201,6 +205,7 @@ static int add_up_source(const assay_plan *plan, const assay_sources *sources, u
             sum.bytes += cost.bytes;
             sum.records += cost.records;
             sum.cost += cost.cost;
+            sum.results += cost.results;
             sum.largest = larger(sum.largest, cost.largest);
         }
         put_row(rows, &sum);
@@ -255,6 +260,7 @@ static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const c
             chunk.records += row.records;
             chunk.cost += row.cost;
             chunk.last_cost += row.cost;
+            chunk.results += row.results;
             chunk.largest = larger(chunk.largest, row.largest);
             more = assay_cursor_left(&in) > 0;
             row = more ? get_row(&in, position) : row;
@@ -325,7 +331,7 @@ int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sourc
     status = assay_plan_cut(comm, out, sources, status, err);
     if (status != ASSAY_OK || options->view || options->checkpoint)
         return status;
-    status = assay_plan_divide_tensors(comm, out, sources, err);
+    status = assay_plan_divide_tensors(comm, out, sources, options->memory, err);
     out->moves = assay_comm_size(comm) > 1 && out->pair_count == 0 && !out->by_tensor;
     return status;
 }

@@ -52,6 +52,7 @@ typedef struct assay_chunk {
     uint32_t source;
     uint64_t first_step, steps; /* positions in the source's steps */
     uint64_t bytes, records, cost;
+    uint64_t results;            /* bytes that the packed results take, about (assay_record_results) */
     uint64_t last_cost, largest; /* of its last step: the cost, and that of the dearest record */
     bool done;                   /* its result is in the checkpoint that the run continues from */
 } assay_chunk;
@@ -140,9 +141,11 @@ int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engi
  * one rank. Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_plan_partition(assay_plan *plan, int ranks);
 
-/* Divides the tensors among the ranks if that is better than dividing the steps: split_by_tensor.c. To be called while every
- * index entry is on the rank that read it. Collective; 0 or ASSAY_ENOMEM or ASSAY_EMPI. */
-int assay_plan_divide_tensors(assay_comm *comm, assay_plan *plan, const assay_sources *sources, assay_error *err);
+/* Divides the tensors among the ranks if that is better than dividing the steps, for ranks of `memory` bytes:
+ * split_by_tensor.c. To be called while every index entry is on the rank that read it. Collective; 0 or ASSAY_ENOMEM or
+ * ASSAY_EMPI. */
+int assay_plan_divide_tensors(assay_comm *comm, assay_plan *plan, const assay_sources *sources, size_t memory,
+                              assay_error *err);
 /* The rank that measures a tensor of a worker, with plan->by_tensor. */
 static inline int assay_plan_measurer(const assay_source_plan *s, uint32_t tensor, uint32_t worker)
 {
