@@ -23,6 +23,7 @@ void *assay_common_new(const assay_rule *rule)
     return assay_common_new_wide(rule, rule->ops->series_width);
 }
 
+/* Rules whose rows have a width that only the job tells (expressions) pass their own. */
 void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width)
 {
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
@@ -36,6 +37,7 @@ void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width)
         assay_common_free(s);
         return NULL;
     }
+    /* Findings are in the trial's order of computation where it is known. */
     assay_findings_order_by(s->findings, rule->trial);
     return s;
 }
@@ -51,6 +53,8 @@ int assay_common_combine(const assay_rule *rule, void *earlier, const void *late
     return status ? assay_fail(err, status, "%s: out of memory", rule->ops->name) : ASSAY_OK;
 }
 
+/* After each map() and combine(): what a state may hold is bounded by the job's --memory, the same on any number of
+ * ranks, so the same rules fail everywhere. */
 int assay_common_check(const assay_rule *rule, const void *state, assay_error *err)
 {
     const assay_common_state *s = state;
@@ -80,6 +84,7 @@ int assay_common_unpack(const assay_rule *rule, assay_cursor *in, void **state, 
     return assay_common_unpack_wide(rule, rule->ops->series_width, in, state, err);
 }
 
+/* States of other ranks and of restart files come in here; each part checks its own bytes. */
 int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state,
                              assay_error *err)
 {

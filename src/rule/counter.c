@@ -9,6 +9,8 @@
 
 #include "base/fault.h"
 
+/* Invariant: list[0..settled) is sorted by (a, b) without equal pairs; what lies behind was added since, in any
+ * order. */
 typedef struct entry {
     int64_t a, b;
     uint64_t count;
@@ -46,6 +48,7 @@ ASSAY_ORDER_BY(compare, entry, a, b)
 
 static void settle(entries *of)
 {
+    /* Merging sums equal pairs, so the list gets shorter as often as pairs repeat. */
     if (of->settled == of->count)
         return;
     qsort(of->list, of->count, sizeof *of->list, compare);
@@ -80,6 +83,7 @@ int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t cou
     }
     if (of->count == of->room) {
         settle(of);
+        /* Growing only where merging has freed less than a quarter, else each few additions would sort again. */
         if (of->count >= of->room - of->room / 4) { /* little was gained */
             size_t room = of->room ? of->room * 2 : 64;
             entry *list = assay_realloc_array(of->list, room, sizeof *list);
@@ -98,6 +102,7 @@ uint64_t assay_counter_size(const assay_counter *counter)
     return counter->of->count;
 }
 
+/* Unsettled entries only make the count larger, so most checks need no sorting. */
 bool assay_counter_fits(const assay_counter *counter, uint64_t bytes)
 {
     const uint64_t most = bytes / sizeof(entry);
@@ -113,6 +118,7 @@ void assay_counter_get(const assay_counter *counter, uint64_t i, int64_t *a, int
     *count = e->count;
 }
 
+/* Reading `later` may sort it: that changes its order in memory and nothing else. */
 int assay_counter_join(assay_counter *earlier, const assay_counter *later)
 {
     settle(later->of);
@@ -149,6 +155,7 @@ static int unpack_entries(assay_cursor *in, entries *of)
         e->a = assay_get_i64(in);
         e->b = assay_get_i64(in);
         e->count = assay_get_u64(in);
+        /* Sorted without equals, as packing has them: anything else is damage. */
         if (e->count == 0 || (of->count && compare(e - 1, e) >= 0))
             return ASSAY_EFORMAT;
     }

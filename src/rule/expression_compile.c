@@ -10,6 +10,8 @@
 
 typedef enum expression_entry_kind { ENTRY_SIGN, ENTRY_OPEN, ENTRY_FUNCTION } expression_entry_kind;
 
+/* One stack of entries for signs, parentheses and functions; one of types for values. Both are bounded by
+ * ASSAY_EXPRESSION_DEPTH, so no text can exhaust memory. */
 typedef struct expression_entry { /* a sign, parenthesis or function whose operands are not complete yet */
     expression_entry_kind kind;
     int code;           /* SIGN: operation; FUNCTION: number of the function */
@@ -25,6 +27,8 @@ typedef struct expression_compiler {
     assay_error *err;
     assay_expression_op main[ASSAY_EXPRESSION_CODE]; /* the condition, as far as it is */
     uint16_t mains;
+    /* entry[0..depth) are open, the innermost last; condition[0..values) are the types of values that no sign has
+     * taken yet. */
     expression_entry entry[ASSAY_EXPRESSION_DEPTH];
     size_t depth;
     bool condition[ASSAY_EXPRESSION_DEPTH]; /* type of each value on the stack */
@@ -62,6 +66,8 @@ static int expression_push_entry(expression_compiler *c, expression_entry entry)
 
 /* Statistics, selectors and functions of an expression, and the columns they need. */
 
+/* SIMPLE: one argument. SEVERAL: two or more. POOL: over workers. PREVIOUS: of the step before. CHANGE: this step
+ * against the one before. */
 typedef enum function_kind { SIMPLE, SEVERAL, POOL, PREVIOUS, CHANGE } function_kind;
 
 static const struct function {
@@ -93,6 +99,7 @@ static int find_function(const char *word, size_t length)
     return -1;
 }
 
+/* Called for any word that is neither; the message lists what may stand there. */
 static int unknown_word(expression_compiler *c, const expression_token *t)
 {
     char known[200];
@@ -110,6 +117,7 @@ static int add_selector(expression_compiler *c, assay_selector_kind kind, char *
 {
     assay_expression *e = c->e;
     uint8_t i = 0;
+    /* One selector for equal texts, so that "l2(w) / l1(w)" asks for one tensor. */
     while (i < e->selectors && (e->selector[i].kind != kind || strcmp(e->selector[i].text, text) != 0))
         i++;
     *out = i;
@@ -120,6 +128,7 @@ static int add_selector(expression_compiler *c, assay_selector_kind kind, char *
                    : expression_fail(c->text, at, c->err, "more than %d different tensors", ASSAY_EXPRESSION_SELECTORS);
     }
     e->selector[e->selectors++] = (assay_expression_selector){.kind = kind, .text = text, .kinds = 1u << ASSAY_RAW};
+    /* The first selector decides which tensors are tested; {} in others is its tensor's name. */
     if (i == 0 && kind == ASSAY_SELECT_TEMPLATE)
         return expression_fail(c->text, at, c->err,
                                "{} stands for the name of the first tensor, and this is the first");
@@ -135,6 +144,7 @@ static int add_load(expression_compiler *c, uint8_t selector, int statistic, siz
     assay_expression *e = c->e;
     int reduction = assay_expression_reduction(statistic);
     e->selector[selector].updates |= assay_expression_is_update(statistic);
+    /* The slot also takes saved reductions of that kind, for tensors that were not saved raw. */
     if (reduction >= 0)
         e->selector[selector].kinds |= 1u << reduction;
     uint8_t i = 0;
@@ -172,6 +182,7 @@ static int open_function(expression_compiler *c, const expression_token *t, int 
 {
     function_kind kind = FUNCTIONS[number].kind;
     bool before = kind == PREVIOUS || kind == CHANGE;
+    /* One level of each: pools of pools, or two steps back, would need rows of rows. */
     if (c->in_pool && (before || kind == POOL))
         return expression_fail(c->text, t->at, c->err,
                                "inside workers_...() there is neither another one nor the step before: "
@@ -198,6 +209,7 @@ static int expression_take_word(expression_compiler *c, const expression_token *
         return status;
     if (open.kind != TOKEN_OPEN)
         return expression_fail(c->text, open.at, c->err, "\"%.*s\" is followed by a parenthesis", (int)t->length, word);
+    /* "min(" and "max(" are statistics as well as functions: what stands in the parentheses decides. */
     if (statistic >= 0 && (number < 0 || expression_at_selector(c->text, c->at))) {
         *operand = false;
         return take_statistic(c, t, statistic);
@@ -210,7 +222,8 @@ static bool expression_takes_more(const expression_entry *function)
     return FUNCTIONS[function->code].kind == SEVERAL;
 }
 
-/* Takes the arguments' code out of the condition and makes a pool of it. */
+/* Takes the arguments' code out of the condition and makes a pool of it. The pool's program runs once a worker,
+ * before the condition, which then only has its result. */
 static int end_pool(expression_compiler *c, const expression_entry *function, assay_pool_kind kind)
 {
     assay_expression *e = c->e;
@@ -245,6 +258,8 @@ static int end_before(expression_compiler *c, const expression_entry *function, 
         op.code = op.code == ASSAY_OP_LOAD   ? ASSAY_OP_BEFORE
                   : op.code == ASSAY_OP_POOL ? ASSAY_OP_POOL_BEFORE
                                              : op.code;
+        /* previous(x) turns x's loads into loads of the step before; change(x) appends a second copy of x with them,
+         * and then a sign. */
         if (instead) {
             c->main[i] = op;
             continue;
@@ -285,6 +300,7 @@ static int expression_end_function(expression_compiler *c, const expression_entr
     }
 }
 
+/* Columns are what a row keeps of a step: only figures that the condition itself uses, not those inside pools. */
 static uint8_t column_of(assay_expression *e, bool pool, uint8_t number)
 {
     uint8_t i = 0;
@@ -302,6 +318,8 @@ static int expression_link(expression_compiler *c)
     if (c->mains > ASSAY_EXPRESSION_CODE - e->ops)
         return expression_fail(c->text, 0, c->err, "the condition is too long");
     e->condition = (assay_expression_program){e->ops, c->mains};
+    /* `pooled`: all figures are over workers, so the condition is tested once a tensor and step instead of once a
+     * worker. */
     e->pooled = true;
     for (uint16_t i = 0; i < c->mains; i++) {
         assay_expression_op op = c->main[i];
@@ -322,7 +340,8 @@ static int expression_link(expression_compiler *c)
 
 enum { TIGHTEST = 7 };
 
-/* Binding of the signs; prefix signs and functions included in no table row bind tightest. */
+/* Binding of the signs; prefix signs and functions included in no table row bind tightest. Numbers are the usual
+ * ones: or, and, not, comparisons, sums, products, prefix minus. */
 static int precedence(int code)
 {
     switch (code) {
@@ -354,6 +373,7 @@ static bool takes_conditions(int code)
 static int apply(expression_compiler *c, const expression_entry *sign)
 {
     int operands = sign->code == ASSAY_OP_NEGATE || sign->code == ASSAY_OP_NOT ? 1 : 2;
+    /* Comparisons take numbers and give conditions: so "a < b < c" is refused here, with its place. */
     bool conditions = takes_conditions(sign->code), comparison = precedence(sign->code) == 4;
     for (int i = 1; i <= operands; i++) {
         if (c->condition[c->values - (size_t)i] == conditions)
@@ -388,6 +408,7 @@ static int take_sign(expression_compiler *c, const expression_token *t, bool pre
         return prefix
                    ? expression_fail(c->text, t->at, c->err, "a number, a statistic or a parenthesis is expected here")
                    : expression_fail(c->text, t->at, c->err, "\"not\" stands before a condition: a and not b");
+    /* Signs of equal binding are applied from the left. */
     int status = prefix ? ASSAY_OK : reduce(c, precedence(code));
     return status ? status
                   : expression_push_entry(c, (expression_entry){.kind = ENTRY_SIGN, .code = code, .at = t->at});
@@ -473,6 +494,7 @@ static int finish(expression_compiler *c)
     return expression_link(c);
 }
 
+/* Two states: a value is expected, or a sign. They are all of the grammar that is not precedence. */
 static int compile(expression_compiler *c)
 {
     bool operand = true;
@@ -487,6 +509,7 @@ static int compile(expression_compiler *c)
     }
 }
 
+/* Text from a job file: every refusal has its column. */
 int assay_expression_compile(const char *text, assay_expression **out, assay_error *err)
 {
     if (strlen(text) > ASSAY_EXPRESSION_TEXT)

@@ -3,7 +3,7 @@
  *
  * Without a look at earlier steps it is a fold: map tests each step and keeps the findings. Otherwise it is a scan: map
  * adds the columns of each step to the series, followed by a mask of those that are present, and finalize walks tensor
- * by tensor. */
+ * by tensor. A look back, or for_steps above 1, makes it a scan. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,8 @@ static int declare(assay_need *need, uint32_t modes, assay_expression_selector *
     return selector->measure < 0 ? selector->measure : ASSAY_OK;
 }
 
-/* Does the rule keep rows, and walk them at the end? */
+/* Does the rule keep rows, and walk them at the end? Asked at setup and at each map(): from the same values, so the
+ * answer is one. */
 static bool is_scan(const assay_expression *e, const assay_params *given)
 {
     return e->looks_back || assay_param_int(given, "for_steps") > 1;
@@ -130,7 +131,8 @@ static int order_item(const assay_tensor_view *item, const char *name, uint32_t 
     return order ? order : ASSAY_ORDER(item->worker, worker);
 }
 
-/* The tensor called `name` of that worker, in a slot's order of (name, worker); NULL when it was not saved. */
+/* The tensor called `name` of that worker, in a slot's order of (name, worker); NULL when it was not saved. Slots are
+ * sorted by (name, worker), see assay_slot_view. */
 static const assay_tensor_view *find_item(const assay_slot_view *slot, const char *name, uint32_t worker)
 {
     uint32_t low = 0;
@@ -151,6 +153,7 @@ static const assay_tensor_view *select_item(const assay_expression *e, uint8_t s
 {
     char name[4096];
     const assay_expression_selector *s = &e->selector[selector];
+    /* Selector 0 is the slot under test itself. */
     if (selector == 0)
         return tested;
     if (s->kind == ASSAY_SELECT_NAME)
@@ -160,6 +163,7 @@ static const assay_tensor_view *select_item(const assay_expression *e, uint8_t s
     return find_item(&view->slot[selector], name, tested->worker);
 }
 
+/* A figure that is not there makes what needs it false, not 0: `present` says which are. */
 static void take_loads(const assay_expression *e, const assay_step_view *view, const assay_tensor_view *tested,
                        assay_expression_figures *out)
 {
@@ -189,6 +193,7 @@ static void pool_worker(const assay_expression *e, const assay_expression_figure
             continue;
         double x = answer.value;
         bool nan = x != x;
+        /* NaN wins over all: x < NaN is false for every x, so a NaN that is in `least` stays. */
         p->least = p->workers == 0 || nan || x < p->least ? x : p->least; /* a NaN stays: nothing is less than it */
         p->most = p->workers == 0 || nan || x > p->most ? x : p->most;
         p->sum += x;
@@ -261,6 +266,7 @@ static int map_one(const assay_rule *rule, assay_common_state *s, const assay_st
         return figures.present || assay_view_has_values(item)
                    ? add_row(s, view, item->tensor, worker, e->columns, &figures)
                    : ASSAY_OK;
+    /* Steps before start_step are still kept as rows above, so that previous() has them. */
     if (view->step < rule->start_step || !assay_expression_run(e, e->condition, &figures, NULL, &answer))
         return ASSAY_OK;
     return test(s->findings, answer.value != 0, view->step, item->tensor, worker, &answer);
@@ -274,6 +280,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0, end; status == ASSAY_OK && i < tested->count; i = end) {
         pooled pools[ASSAY_EXPRESSION_POOLS] = {{0}};
+        /* Items of one tensor lie side by side: the inner loop goes over its workers. */
         for (end = i; end < tested->count && tested->items[end]->tensor == tested->items[i]->tensor; end++) {
             if (e->pools == 0)
                 continue;
@@ -292,6 +299,7 @@ static void read_row(assay_row row, uint8_t columns, assay_expression_figures *o
 {
     memcpy(out->value, row.value, columns * sizeof *row.value);
     double mask = row.value[columns];
+    /* The mask went through a row of doubles, which hold 32 bits exactly; from another rank it may be anything. */
     out->present = mask >= 0 && mask <= UINT32_MAX ? (uint32_t)mask : 0;
 }
 
@@ -307,6 +315,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
     assay_expression_figures figures[2];
     assay_row last = {0};
+    /* Rows in the order (tensor, worker, step); figures[] alternates between this row and the one before. */
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
         assay_row row = assay_series_row(s->series, order[i]);
         bool first = i == 0 || row.tensor != last.tensor || row.worker != last.worker;

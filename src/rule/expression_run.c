@@ -3,9 +3,11 @@
 
 #include <math.h>
 
-/* change() and ratio() hold one value more than the compiler's own stack. */
+/* change() and ratio() hold one value more than the compiler's own stack. The compiler bounds the values of a text;
+ * the copies that change() makes come on top. */
 enum { STACK = ASSAY_EXPRESSION_DEPTH + 8 };
 
+/* NaN on the left wins, so that min() and max() of numbers with a NaN do not hide it behind a comparison that fails. */
 static double lower(double a, double b)
 {
     return isnan(a) || a < b ? a : b;
@@ -87,7 +89,8 @@ static bool fetch(const assay_expression_op *op, const assay_expression_figures 
     return true;
 }
 
-/* Keeps the sides of the first comparison that holds, else of the first one. */
+/* Keeps the sides of the first comparison that holds, else of the first one. What the report shows as value and
+ * threshold: the sides of the comparison that made the condition true. */
 static void remember(double a, double b, bool holds, int *kept, assay_expression_answer *out)
 {
     int rank = holds ? 2 : 1;
@@ -98,6 +101,7 @@ static void remember(double a, double b, bool holds, int *kept, assay_expression
     out->right = b;
 }
 
+/* False when a figure is missing: the step cannot be tested, which is no verdict. */
 bool assay_expression_run(const assay_expression *e, assay_expression_program program,
                           const assay_expression_figures *now, const assay_expression_figures *before,
                           assay_expression_answer *out)
@@ -107,6 +111,7 @@ bool assay_expression_run(const assay_expression *e, assay_expression_program pr
     *out = (assay_expression_answer){0};
     for (uint16_t i = program.first; i < program.first + program.count; i++) {
         const assay_expression_op *op = &e->op[i];
+        /* Codes are ordered: loads and numbers, then operations of one operand, then of two. */
         if (op->code <= ASSAY_OP_BEFORE) {
             if (!fetch(op, now, before, &stack[depth++]))
                 return false;

@@ -41,11 +41,13 @@ static size_t characters(const char *text, size_t from, size_t to)
 int expression_fail(const char *text, size_t at, assay_error *err, const char *format, ...)
 {
     char said[240], shown[WINDOW + 1];
+    /* The caret stands at three quarters of the window at most, so that text before the place is seen. */
     size_t from = at > WINDOW * 3 / 4 ? at - WINDOW * 3 / 4 : 0;
     va_list list;
     va_start(list, format);
     vsnprintf(said, sizeof said, format, list);
     va_end(list);
+    /* The window begins and ends between characters, or the caret would be off. */
     while (from < at && continues_character(text[from]))
         from++;
     size_t length = strnlen(text + from, WINDOW);
@@ -77,6 +79,7 @@ static int scan_number(const char *text, size_t *at, expression_token *out, assa
             i++;
     }
     out->number = strtod(text + *at, &end);
+    /* strtod() must have read exactly what was scanned: no hexadecimal, no "inf". */
     if (end != text + i || is_letter(text[i]) || text[i] == '.')
         return expression_fail(text, *at, err, "this is no number");
     out->kind = TOKEN_NUMBER;
@@ -104,7 +107,7 @@ static void scan_word(const char *text, size_t *at, expression_token *out)
     *at = i;
 }
 
-/* Signs of two characters first. False when there is none. */
+/* Signs of two characters first. False when there is none. "<=" has to be tried before "<". */
 static bool scan_sign(const char *text, size_t *at, expression_token *out)
 {
     static const struct {
@@ -182,10 +185,12 @@ bool expression_at_selector(const char *text, size_t at)
     at = skip_spaces(text, at);
     if (text[at] == '"' || text[at] == '\'' || text[at] == '/')
         return true;
+    /* "max(3, l2(w))" begins with a digit, and "min(-1, ...)" with a sign: neither is a collection. */
     if (is_digit(text[at]) || !in_collection_name(text[at]) || text[at] == '-' || text[at] == '.')
         return false;
     while (in_collection_name(text[at]))
         at++;
+    /* A name that a closing bracket follows is a selector; "max(a(b), ...)" is not. */
     return text[skip_spaces(text, at)] == ')';
 }
 
@@ -203,6 +208,7 @@ static int scan_quoted(const char *text, size_t *at, bool pattern, char **out, a
     char *copy = assay_copy_bytes_as_text(text + from, i - from);
     if (!copy)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    /* "\/" in a pattern is a slash; all other backslashes belong to the pattern. */
     for (size_t k = 0; copy[k]; k++)
         if (!(pattern && copy[k] == '\\' && copy[k + 1] == '/'))
             copy[used++] = copy[k];

@@ -36,7 +36,8 @@ static double update_l2(const assay_change *c)
     return sqrt(c->squares);
 }
 
-/* NaN where any difference is, as of two NaN or of two infinities: `largest` takes such a pair for equal. */
+/* NaN where any difference is, as of two NaN or of two infinities: `largest` takes such a pair for equal. An infinity
+ * minus itself is NaN, which the largest difference would pass over. */
 static double update_max(const assay_change *c)
 {
     return isnan(c->squares) ? c->squares : c->largest;
@@ -47,7 +48,8 @@ static double update_ratio(const assay_change *c)
     return sqrt(c->squares) / sqrt(c->reference_squares);
 }
 
-/* Either taken from the statistics of the pass, or from the comparison with the saved step before. */
+/* Either taken from the statistics of the pass, or from the comparison with the saved step before. `reduction` names
+ * the saved reduction that serves where the tensor itself was not saved. */
 static const struct statistic {
     const char *name;
     double (*of)(const assay_stats *);
@@ -101,6 +103,7 @@ bool assay_expression_figure(int statistic, const assay_tensor_view *item, const
 {
     const struct statistic *s = &STATISTICS[statistic];
     if (s->of_change) {
+        /* A change needs a saved step before, of the same shape. */
         if (!change || !change->of.change.found || !change->of.change.same_shape)
             return false;
         *out = s->of_change(&change->of.change);
@@ -110,6 +113,7 @@ bool assay_expression_figure(int statistic, const assay_tensor_view *item, const
         *out = s->of(item->stats);
         return true;
     }
+    /* dtype >= 0: the values are there, and gave no figure. */
     if (item->dtype >= 0 || s->reduction < 0 || !(item->reductions & 1u << s->reduction))
         return false;
     *out = item->reduction[s->reduction];

@@ -34,7 +34,7 @@ static void release_finding(assay_finding *finding)
     }
 }
 
-/* A copy of a place; NULL without memory. */
+/* A copy of a place; NULL without memory. Findings own their texts: those of the rule may go once map() returns. */
 static assay_time_place *copy_place(const assay_time_place *from)
 {
     assay_time_place *to = assay_alloc_zeroed(1, sizeof *to);
@@ -80,7 +80,8 @@ void assay_findings_order_by(assay_findings *f, const assay_trial *trial)
     f->trial = trial;
 }
 
-/* "" and "*" are UINT32_MAX and come first: one more wraps them to 0. */
+/* "" and "*" are UINT32_MAX and come first: one more wraps them to 0. Order is part of the report, which must not
+ * change with the number of ranks. */
 static uint32_t place_of(const assay_findings *f, uint32_t tensor)
 {
     return (f->trial && tensor != ASSAY_NO_TENSOR ? assay_trial_order(f->trial, tensor) : tensor) + 1;
@@ -100,6 +101,7 @@ static int compare(const assay_findings *f, const assay_finding *a, const assay_
 static size_t position(const assay_findings *f, const assay_finding *finding)
 {
     size_t low = 0;
+    /* A comparison with the last one spares the search in nearly all cases. */
     if (f->kept && compare(f, finding, &f->list[f->kept - 1]) >= 0) /* as a rule they come in order */
         return f->kept;
     ASSAY_SEARCH(low, f->kept, compare(f, finding, &f->list[low]) >= 0);
@@ -142,6 +144,7 @@ static int keep(assay_findings *f, const assay_finding *finding)
     size_t at = position(f, finding);
     if (at >= f->most)
         return ASSAY_OK;
+    /* Room doubles up to `most`, which the job sets. */
     if (f->kept == f->room && f->room < f->most) {
         size_t room = f->room ? f->room * 2 : 16;
         if (room > f->most)
@@ -154,6 +157,7 @@ static int keep(assay_findings *f, const assay_finding *finding)
     assay_finding copy;
     if (copy_finding(finding, &copy))
         return ASSAY_ENOMEM;
+    /* The last one in order makes room: it is beyond the first `most` now. */
     if (f->kept == f->most)
         release_finding(&f->list[--f->kept]);
     memmove(f->list + at + 1, f->list + at, (f->kept - at) * sizeof *f->list);
@@ -166,6 +170,7 @@ static int keep(assay_findings *f, const assay_finding *finding)
  * the caller's to free; NULL: none, or no memory, which `status` says. */
 static char *name_copy(const assay_findings *f, const assay_finding *finding, int *status)
 {
+    /* As many copies are named as a line has room for. */
     enum { NAMED = 8 };
     uint32_t count = 0;
     assay_buf text = ASSAY_BUF(SIZE_MAX);
@@ -187,10 +192,13 @@ static char *name_copy(const assay_findings *f, const assay_finding *finding, in
     return copy;
 }
 
+/* Called by rules, through assay_findings_test(). `total` counts also what is not kept. */
 int assay_findings_add(assay_findings *findings, const assay_finding *finding)
 {
     assay_finding own = *finding;
     char *note = NULL;
+    /* Copies of one tensor on several workers are equal: one of them is named as the place, and the remark names the
+     * others. */
     if (findings->trial && own.tensor != ASSAY_NO_TENSOR && own.worker != ASSAY_ALL_WORKERS && !own.of_worker) {
         own.worker = assay_trial_copy_worker(findings->trial, own.tensor, own.worker);
         if (own.worker != ASSAY_ALL_WORKERS && findings->status == ASSAY_OK &&
@@ -213,6 +221,7 @@ int assay_findings_test(assay_findings *findings, bool fired, const assay_findin
     return fired ? assay_findings_add(findings, finding) : findings->status;
 }
 
+/* Findings of `later` come after: `keep` would put them in order anyway, so append is right for any cut. */
 int assay_findings_append(assay_findings *earlier, const assay_findings *later)
 {
     if (earlier->status == ASSAY_OK)
@@ -308,6 +317,7 @@ static int unpack_steps(assay_cursor *in, assay_findings *f)
         if (f->step_count && f->steps[f->step_count] <= f->steps[f->step_count - 1])
             return ASSAY_EFORMAT;
     }
+    /* Steps with findings cannot be more than findings. */
     return count <= f->total && (count > 0) == (f->total > 0) ? ASSAY_OK : ASSAY_EFORMAT;
 }
 
@@ -324,6 +334,7 @@ static void sink(assay_findings *f)
 static int unpack_list(assay_cursor *in, assay_findings *f)
 {
     uint64_t count = assay_get_count(in, assay_fields_least(finding_fields) + 4 + 1);
+    /* Exactly what keep() keeps: all, or the first `most`. */
     if (in->failed || count != (f->total < f->most ? f->total : f->most))
         return ASSAY_EFORMAT;
     f->list = count ? assay_alloc_zeroed(count, sizeof *f->list) : NULL;
@@ -336,6 +347,8 @@ static int unpack_list(assay_cursor *in, assay_findings *f)
         f->kept++;
         if (status)
             return status;
+        /* The order of tensors may differ from the packing rank's: there the trial may not have been known. Steps
+         * never go back. */
         if (f->kept > 1 && compare(f, x - 1, x) > 0) {
             if (!f->trial || x[-1].step > x->step)
                 return ASSAY_EFORMAT;

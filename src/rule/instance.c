@@ -31,6 +31,7 @@ void assay_instance_free(assay_instance *instance)
 /* The setup's message names the parameter; the rule's name goes in front. */
 static int run_setup(assay_instance *instance)
 {
+    /* Called when a rule cannot be set up. Its message gets the rule's name in front unless it begins with it. */
     assay_error detail = {{0}};
     int status = instance->ops->setup(instance->params, instance->need, &instance->data, &detail);
     if (status && strncmp(detail.text, instance->ops->name, strlen(instance->ops->name)) == 0)
@@ -45,6 +46,7 @@ static int configure(assay_instance *instance, const cJSON *parameters)
     int status = assay_params_new(instance->ops, parameters, &instance->params, &instance->error);
     if (status)
         return status;
+    /* Rules over time have no steps of their own (params.c, common_in_time). */
     if (!(instance->ops->traits & ASSAY_RULE_TIMELINE)) { /* those look for the worker themselves */
         instance->start_step = assay_param_int(instance->params, "start_step");
         if (assay_param_has(instance->params, "end_step"))
@@ -57,7 +59,8 @@ static int configure(assay_instance *instance, const cJSON *parameters)
     return instance->need ? run_setup(instance) : ASSAY_ENOMEM;
 }
 
-/* Nobody shall run it by mistake. */
+/* Nobody shall run it by mistake. Only name, severity and message are left of a rule that failed: the report needs
+ * those. */
 static void disable(assay_instance *instance)
 {
     if (instance->data && instance->ops->data_free)
@@ -97,6 +100,8 @@ static int find_ops(assay_instance *instance, rule_origin origin)
     return instance->ops ? ASSAY_OK : unknown_rule(instance, aggregation);
 }
 
+/* ASSAY_ENOMEM alone leaves no instance. A rule that cannot be configured is an instance with a status, so that the
+ * job goes on with the others. */
 static int new_instance(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
                         rule_origin origin, assay_instance **out)
 {

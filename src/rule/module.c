@@ -28,7 +28,8 @@ typedef struct trusted_rule {
     const assay_rule_ops *inner;
 } trusted_rule;
 
-/* Noted before the first module is loaded, and kept for the program's time. */
+/* Noted before the first module is loaded, and kept for the program's time. One process state for all trusted
+ * modules: they are called one after the other, by one thread. */
 static assay_process_state own;
 static bool noted;
 
@@ -119,7 +120,8 @@ static int assay_trusted_rule_new(const assay_rule_ops *inner, const assay_rule_
     *rule = (trusted_rule){.ops = *inner, .inner = inner};
     rule->ops.setup = inner->setup ? setup : NULL;
     rule->ops.map = inner->map ? map : NULL;
-    /* Assay's own functions leave the process as it is. */
+    /* Assay's own functions leave the process as it is. A rule that uses all of assay's state functions needs no
+     * wrapping of them. */
     if (inner->state_new != assay_common_new || inner->combine != assay_common_combine) {
         rule->ops.state_new = inner->state_new ? state_new : NULL;
         rule->ops.combine = inner->combine ? combine : NULL;
@@ -137,7 +139,8 @@ static void assay_trusted_rule_free(const assay_rule_ops *ops)
     free((void *)(uintptr_t)ops);
 }
 
-/* Opens a module in this process, and puts back what that changes of it. As assay_module_open(). */
+/* Opens a module in this process, and puts back what that changes of it. As assay_module_open(). Loading a module
+ * runs its constructors, which may change as much as its calls. */
 static int assay_trusted_module_open(const char *path, const assay_rule_ops *const **table, assay_error *err)
 {
     enter();
@@ -153,7 +156,8 @@ typedef struct module_rule {
     const char *path;          /* of its module; lives as long as the program */
 } module_rule;
 
-/* Filled at start like the registry, and constant from then on. */
+/* Filled at start like the registry, and constant from then on. Paths are kept for the program's time: findings and
+ * messages name them. */
 static struct {
     char **path;
     size_t paths;
@@ -182,7 +186,8 @@ const char *assay_module_of(const assay_rule_ops *ops)
     return NULL;
 }
 
-/* What the registry cannot see: a name that only looks different. */
+/* What the registry cannot see: a name that only looks different. Names are compared in the registry's spelling and
+ * as file-like names, so that "MyRule" and "my_rule" do not both exist. */
 static int check_rule(const module_table *table, const assay_rule_ops *ops, assay_error *err)
 {
     char snake[128];
@@ -215,6 +220,7 @@ static int refuse_many(const module_table *table, assay_error *err)
 
 /* ---- a module in this process ---- */
 
+/* A crash of the module ends the program: the user has asked for that by --trust-rules. */
 static int open_trusted(module_table *table, assay_error *err)
 {
     const assay_rule_ops *const *rules = NULL;
@@ -232,9 +238,11 @@ static int open_trusted(module_table *table, assay_error *err)
 
 /* ---- a module in a process of its own ---- */
 
-/* What a process says of a module, which it loads for that alone. */
+/* What a process says of a module, which it loads for that alone. The process ends afterwards; each rule starts its
+ * own when it is first called. */
 static int ask_for_table(const char *path, assay_rule_answer *answer, assay_error *err)
 {
+    /* Whatever goes wrong in loading is the module's: the message says so, and the job does not begin. */
     assay_rule_process *process = NULL;
     assay_error why = {""};
     const assay_rule_served served = {.module = path};
@@ -253,6 +261,7 @@ static int ask_for_table(const char *path, assay_rule_answer *answer, assay_erro
     return assay_fail(err, ASSAY_EUSAGE, "%s: %.400s", path, answer->err.text);
 }
 
+/* Untrusted: the module's process may write anything. */
 static int read_table(assay_cursor *in, module_table *table, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -309,7 +318,7 @@ static bool is_loaded(const char *path)
     return false;
 }
 
-/* All rules are looked at before the first is registered. They keep `path`. */
+/* Loads all rules of a module or none: all of them are looked at before the first is registered, which keeps `path`. */
 static int load(const char *path, assay_error *err)
 {
     module_table table = {.path = path};
@@ -343,6 +352,7 @@ int assay_module_load(const char *path, assay_error *err)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     }
     modules.path = paths;
+    /* Noted before loading, so that a module which loads another that loads it ends. */
     modules.path[modules.paths++] = real;
     return load(real, err);
 }
@@ -353,6 +363,7 @@ static int list_modules(DIR *directory, char ***names, size_t *count)
     const struct dirent *entry;
     while ((entry = readdir(directory))) {
         size_t length = strlen(entry->d_name);
+        /* Four bytes: a letter and ".so". */
         if (length < 4 || strcmp(entry->d_name + length - 3, ".so") != 0 || entry->d_name[0] == '.')
             continue;
         char **grown = assay_realloc_array(*names, *count + 1, sizeof *grown);

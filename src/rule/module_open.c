@@ -16,10 +16,12 @@ static int cannot_load(const char *path, assay_error *err)
 int assay_module_open(const char *path, const assay_rule_ops *const **table, assay_error *err)
 {
     assay_rule_module_fn *function = NULL;
+    /* RTLD_NOW: a missing symbol shows here, not in the middle of a run. */
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return cannot_load(path, err);
     void *symbol = dlsym(handle, ASSAY_RULE_MODULE);
+    /* A data pointer becomes a function pointer, which ISO C does only by memcpy. */
     memcpy(&function, &symbol, sizeof function);
     const assay_rule_ops *const *found = function ? function() : NULL;
     if (found && found[0]) {

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 
+/* Bounds for a rule that declares in a loop; built-in rules have a few. */
 enum { MOST_SLOTS = 64, MOST_MEASURES = 256 };
 
 static int no_memory(assay_error *err)
@@ -49,6 +50,7 @@ void assay_need_free(assay_need *need)
     free(need);
 }
 
+/* A name may match as it is, or with the type of its module in front (assay_trial_typed_name). */
 int assay_slot_pattern_finds(const assay_slot_need *slot, size_t i, const assay_trial *trial, const char *name,
                              size_t length)
 {
@@ -64,6 +66,7 @@ static int add_collections(const assay_need *need, const assay_slot *from, bool 
     size_t list = listed ? assay_param_count(need->params, from->collections) : 0;
     slot->collection = assay_alloc_zeroed(list + 1, sizeof *slot->collection);
     ASSAY_HAVE(slot->collection);
+    /* The slot's own collection comes behind the user's list. */
     for (size_t i = 0; i < list + (from->collection != NULL); i++) {
         const char *name = i < list ? assay_param_item(need->params, from->collections, i) : from->collection;
         ASSAY_HAVE(slot->collection[i] = assay_copy_text(name));
@@ -150,7 +153,8 @@ int assay_need_measure(assay_need *need, int slot, const assay_measure *measure,
         return no_memory(err);
     need->measures = measures;
     slots[need->measure_count] = (uint32_t)slot;
-    /* Byte for byte: measures of different rules are united by comparing their bytes, padding included. */
+    /* Byte for byte: measures of different rules are united by comparing their bytes, padding included. So rules zero
+     * the struct before they fill it. */
     memcpy(&measures[need->measure_count], measure, sizeof *measure);
     return (int)need->measure_count++;
 }
@@ -174,6 +178,7 @@ int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err
     return ASSAY_OK;
 }
 
+/* Rules over time declare which stretches they look at; everything else of the timeline need not be kept. */
 int assay_need_timeline(assay_need *need, int64_t scan, int64_t from, int64_t to)
 {
     assay_time_need *times = assay_realloc_array(need->times, need->time_count + (size_t)1, sizeof *times);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* NAMES_COMPARED bounds the time of a message: names are compared with quadratic cost. */
 enum {
     NEAR_SHOWN = 3,
     NAME_MOST = 128,
@@ -30,7 +31,7 @@ static void begin_sentence(assay_buf *out)
         assay_put_u8(out, ' ');
 }
 
-/* Begins one whose first word is not a name. */
+/* Begins a sentence whose first word is not a name, and so may be capitalised. */
 static void start_sentence(assay_buf *out, const char *text)
 {
     const bool behind = out->size > 0;
@@ -41,7 +42,8 @@ static void start_sentence(assay_buf *out, const char *text)
 
 /* ---- names near a pattern ---- */
 
-/* What of a pattern is text: without options in brackets, classes after a backslash, and signs. */
+/* What of a pattern is text: without options in brackets, classes after a backslash, and signs. Good enough for a
+ * hint. */
 static size_t literal_of(const char *pattern, char room[NAME_MOST])
 {
     size_t size = 0;
@@ -64,6 +66,7 @@ static size_t literal_of(const char *pattern, char room[NAME_MOST])
 /* The length of the longest common subsequence, of texts of at most NAME_MOST bytes. */
 static size_t common_letters(const char *a, size_t a_size, const char *b, size_t b_size)
 {
+    /* One row of the table is enough; `diagonal` is the cell that was overwritten last. */
     uint8_t row[NAME_MOST + 1] = {0};
     for (size_t i = 0; i < a_size; i++) {
         uint8_t diagonal = 0;
@@ -85,6 +88,7 @@ typedef struct near_names {
 
 static void offer_name(near_names *near, uint32_t tensor, double score)
 {
+    /* Insertion into three: equal scores stay in the trial's order. */
     size_t at = near->count;
     while (at > 0 && near->score[at - 1] < score)
         at--;
@@ -107,6 +111,7 @@ static void put_near_names(const assay_trial *trial, const char *pattern, assay_
     for (uint32_t t = 0; t < assay_trial_tensors(trial) && t < NAMES_COMPARED && size > 0; t++) {
         const char *name = assay_trial_tensor(trial, t);
         size_t length = strnlen(name, NAME_MOST), common = common_letters(literal, size, name, length);
+        /* Dice's coefficient; two thirds of the pattern's letters have to be there, so that short names do not win. */
         double score = 2.0 * (double)common / (double)(size + length);
         if (common * 3 >= size * 2 && score > 0.5)
             offer_name(&near, t, score);
@@ -125,6 +130,7 @@ typedef struct slot_view {
     unsigned modes;        /* in which they were saved raw */
 } slot_view;
 
+/* A slot without any selection takes all tensors. */
 static bool is_selected(const assay_slot_need *slot, const assay_trial *trial, uint32_t tensor)
 {
     if (slot->collections == 0 && slot->regexes == 0 && !slot->name)
@@ -193,7 +199,8 @@ static void put_modes(unsigned modes, assay_buf *out)
         }
 }
 
-/* False when the slot can have data. */
+/* False when the slot can have data. Facts of the index alone: false means that the data could have been tested, and
+ * the rule has to say why not. */
 static bool explain_slot(const assay_slot_need *slot, const assay_trial *trial, unsigned *modes, assay_buf *out)
 {
     slot_view v = look_at_slot(slot, trial);
@@ -202,6 +209,7 @@ static bool explain_slot(const assay_slot_need *slot, const assay_trial *trial, 
         put_no_match(slot, trial, out);
         return true;
     }
+    /* Slots that only prefer modes take others too. */
     bool takes_reductions = slot->kinds & ~(1u << ASSAY_RAW), prefers = slot->flags & ASSAY_SLOT_PREFER_MODES;
     if (v.raw == 0 && !takes_reductions) {
         begin_sentence(out);
@@ -282,6 +290,7 @@ static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *tr
 {
     assay_buf why = ASSAY_BUF(SENTENCE_CEILING);
     bool none = explain_slot(slot, trial, modes, &why);
+    /* Rules with several slots of one selection would say the same twice. */
     if (why.size > 0 && (out->size == 0 || !memmem(out->data, out->size, why.data, why.size))) {
         begin_sentence(out);
         assay_put_bytes(out, why.data, why.size);
@@ -295,6 +304,7 @@ static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *tr
 /* What is in event files is known when they were read. */
 static bool explain_no_timeline(const assay_trial *trial, assay_buf *out)
 {
+    /* Traces and dumps have rules of their own. */
     if (assay_event_files_kinds(&trial->catalog->events) & ~(unsigned)ASSAY_EVENTS_OF_RANKS)
         return false;
     begin_sentence(out);
@@ -326,6 +336,8 @@ static bool is_one_copy(const assay_trial *trial)
     return assay_trial_claims(trial) > 0;
 }
 
+/* Order of reasons: no data of that kind at all, no steps, no such worker, no tensor, too few workers; then the
+ * rule's own. */
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;
@@ -348,11 +360,13 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
                                 : "the rule compares workers, and one alone recorded.");
         return true;
     }
+    /* `size` tells whether the rule was built with a table that has `reason`. */
     if (without == 0 && rule->ops->size > offsetof(assay_rule_ops, reason) && rule->ops->reason)
         return rule->ops->reason(rule, modes, out);
     return none;
 }
 
+/* Nothing rules the data out: then at least what was looked at is told. */
 void assay_no_data_describe(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;

@@ -16,6 +16,7 @@
 #include "base/fields.h"
 #include "base/heap.h"
 
+/* `bad` is a place in onsets->bad, plus one: rows are moved about, that list never is. */
 typedef struct onset_row {
     uint32_t tensor, worker;
     uint32_t tested[ASSAY_MODES];
@@ -23,6 +24,7 @@ typedef struct onset_row {
     int64_t last_good;
 } onset_row;
 
+/* detail and kind are those of the first bad step; the counts are of all. */
 typedef struct bad_onset {
     uint64_t bad, whole;
     int64_t first_bad;
@@ -31,6 +33,7 @@ typedef struct bad_onset {
 } bad_onset;
 
 struct assay_onsets {
+    /* Grown as mappings (base/heap.h): there are as many rows as a large trial has tensors. */
     onset_row *list;
     bad_onset *bad;
     uint64_t count, room;
@@ -86,10 +89,12 @@ static int compare_places(const onset_row *o, uint32_t tensor, uint32_t worker)
     return (o->worker > worker) - (o->worker < worker);
 }
 
-/* The first onset that does not come before (tensor, worker). */
+/* The first onset that does not come before (tensor, worker). The guess is right while tensors come in order, and a
+ * search otherwise. */
 static uint64_t find_place(const assay_onsets *onsets, uint32_t tensor, uint32_t worker)
 {
     const uint64_t count = onsets->count, guess = onsets->guess;
+    /* Behind the last one: a trial whose tensors come in order only ever appends. */
     uint64_t low = 0;
     if (guess < count && compare_places(&onsets->list[guess], tensor, worker) == 0)
         return guess;
@@ -147,8 +152,10 @@ int assay_onsets_add(assay_onsets *onsets, const assay_step_view *view, uint32_t
         return ASSAY_ENOMEM;
     onset_row *row = &onsets->list[at];
     onsets->guess = at + 1;
+    /* Modes are counted apart, because a rule may be told to judge one mode only. */
     row->tested[view->mode >= 0 && view->mode < ASSAY_MODES ? view->mode : ASSAY_MODE_NONE]++;
     if (!judgement->bad) {
+        /* last_good stays once the tensor was bad: it is the last good step before the first bad one. */
         row->last_good = row->bad == 0 ? view->step : row->last_good;
         return ASSAY_OK;
     }
@@ -162,7 +169,8 @@ int assay_onsets_add(assay_onsets *onsets, const assay_step_view *view, uint32_t
     return ASSAY_OK;
 }
 
-/* Of one tensor and worker: what later steps add. */
+/* Of one tensor and worker: what later steps add. `earlier` covers steps before those of `later`, as combine() has
+ * it. */
 static int join_row(assay_onsets *earlier, onset_row *row, const assay_onsets *later, const onset_row *other)
 {
     for (int m = 0; m < ASSAY_MODES; m++)
@@ -187,6 +195,7 @@ static int move_row(assay_onsets *earlier, onset_row *row, const assay_onsets *l
     return other->bad ? add_bad(earlier, row, &later->bad[other->bad - 1]) : ASSAY_OK;
 }
 
+/* First count, so that the merge below has its room and goes backwards in place. */
 static uint64_t count_new(const assay_onsets *earlier, const assay_onsets *later)
 {
     uint64_t a = 0, added = 0;
@@ -208,8 +217,10 @@ int assay_onsets_join(assay_onsets *earlier, const assay_onsets *later)
     earlier->count = at;
     while (status == ASSAY_OK && b > 0) { /* from the end, where there is room */
         const onset_row *other = &later->list[b - 1];
+        /* -1 where `earlier` is used up: the rest of `later` is moved. */
         int order = a > 0 ? compare_places(&earlier->list[a - 1], other->tensor, other->worker) : -1;
         onset_row *row = &earlier->list[--at];
+        /* Moves the row to where it belongs; on itself that is left out. */
         if (order >= 0 && at != a - 1)
             *row = earlier->list[a - 1];
         if (order == 0)
@@ -243,6 +254,7 @@ void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out)
     }
 }
 
+/* What cannot be: more bad steps than tested ones, or a first bad step that is none. */
 static int unpack_bad(assay_cursor *in, assay_onsets *onsets, onset_row *row, uint64_t tested)
 {
     bad_onset bad;

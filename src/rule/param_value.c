@@ -41,12 +41,14 @@ static int check_range(const assay_param_def *def, double x, assay_error *err)
         return assay_fail(err, ASSAY_EPARAM, "it must be a number");
     const char *low = (def->flags & ASSAY_PARAM_ABOVE) ? "above" : "at least";
     const char *high = (def->flags & ASSAY_PARAM_BELOW) ? "below" : "at most";
+    /* A bound beyond all numbers is not shown. */
     if (def->most >= 1e300 || (def->type == ASSAY_PARAM_INT && def->most >= 0x1p62))
         return assay_fail(err, ASSAY_EPARAM, "it must be %s %.15g", low, def->least);
     return assay_fail(err, ASSAY_EPARAM, "it must be %s %.15g and %s %.15g", low, def->least, high, def->most);
 }
 
-/* A decimal number and nothing else, as Python's float() reads it; blanks around it are fine. */
+/* A decimal number and nothing else, as Python's float() reads it; blanks around it are fine. SageMaker's jobs give
+ * numbers as texts, which Python's float() reads. */
 static bool parse_number(const char *text, double *out)
 {
     text += strspn(text, BLANKS);
@@ -60,6 +62,7 @@ static bool parse_number(const char *text, double *out)
     return end == text + span;
 }
 
+/* "1e3" and "10.0" are whole numbers for it, too. */
 static bool parse_integer(const char *text, int64_t *out)
 {
     text += strspn(text, BLANKS);
@@ -71,6 +74,7 @@ static bool parse_integer(const char *text, int64_t *out)
         return true;
     }
     double x;
+    /* Beyond 2^53 a double may not be the number that was written. */
     if (errno == ERANGE || !parse_number(text, &x) || x != floor(x) || fabs(x) > 0x1p53)
         return false;
     *out = (int64_t)x;
@@ -123,6 +127,7 @@ static int add_element(const assay_param_def *def, assay_param_value *value, con
         return status;
     }
     status = add_item(value, text, length, err);
+    /* Compiled once to find mistakes in the job file; the need compiles it again for use. */
     if (status == ASSAY_OK && def->type == ASSAY_PARAM_REGEX) {
         assay_regex *regex = NULL;
         assay_error detail = {{0}};
@@ -134,6 +139,7 @@ static int add_element(const assay_param_def *def, assay_param_value *value, con
     return status;
 }
 
+/* Texts have commas between elements, as SageMaker has it; a pattern with a comma has to come in a JSON list. */
 static int from_list_text(const assay_param_def *def, const char *text, assay_param_value *value, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -154,6 +160,7 @@ static int from_choice(const assay_param_def *def, const char *text, assay_param
     if (is_key && strncasecmp(text, mode_key, sizeof mode_key - 1) == 0)
         text += sizeof mode_key - 1;
     size_t length = strlen(text);
+    /* Walks over "A|B|C" without cutting it. */
     for (const char *at = def->choices; length && at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
         if (strcspn(at, "|") == length && (is_key ? strncasecmp(at, text, length) : memcmp(at, text, length)) == 0)
             return add_item(value, at, length, err);

@@ -20,6 +20,7 @@ static const assay_param_def common[] = {
     {.name = "end_step", .type = ASSAY_PARAM_INT, .least = 0, .most = 0x1p62, .help = "Stop before this global step."},
     {.name = "worker", .type = ASSAY_PARAM_TEXT, .help = "Only this worker."},
 };
+/* These come behind the rule's own parameters in numbering. */
 enum { COMMON = sizeof common / sizeof *common };
 
 /* In place of those where a rule looks at time. */
@@ -59,7 +60,8 @@ static const assay_param_def *common_of(const assay_rule_ops *ops)
     return is_in_time(ops) ? common_in_time : common;
 }
 
-/* What SageMaker's service adds to every rule's parameters: a job file taken over from there keeps working. */
+/* What SageMaker's service adds to every rule's parameters: a job file taken over from there keeps working, and the
+ * value is not looked at. */
 static const char *const ignored[] = {"base_trial"};
 
 static size_t own_count(const assay_rule_ops *ops)
@@ -78,9 +80,12 @@ const assay_param_def *assay_params_def(const assay_rule_ops *ops, size_t i)
     return i - own < common_count(ops) ? &common_of(ops)[i - own] : NULL;
 }
 
-/* The part of a name before its first `_` may be in any case where it is the name of a rule: it has capitals. */
+/* The part of a name before its first `_` may be in any case where it is the name of a rule: it has capitals. QUIET
+ * marks parameters under SageMaker's own spelling: RuleName_threshold. */
 static bool is_name_of(const assay_param_def *def, const char *name)
 {
+    /* Rules ask at every step, mostly with the literal of the table itself: a comparison of pointers spares most of
+     * those of texts. Only speed depends on it. */
     if (!(def->flags & ASSAY_PARAM_QUIET)) /* rules ask for them at every step: by the same literal, often */
         return def->name == name || (def->name[0] == name[0] && strcmp(def->name, name) == 0);
     const size_t prefix = strcspn(def->name, "_");
@@ -90,6 +95,7 @@ static bool is_name_of(const assay_param_def *def, const char *name)
 static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
 {
     size_t own = 0;
+    /* A rule's own parameter goes before a common one of that name. */
     for (; ops->params && ops->params[own].name; own++)
         if (is_name_of(&ops->params[own], name)) {
             *number = own;
@@ -156,6 +162,7 @@ static int take_one(assay_params *params, const cJSON *item, assay_error *err)
     if (!def)
         return is_ignored(item->string) ? ASSAY_OK : unknown_name(params->ops, item, err);
     assay_param_value *value = &params->value[number];
+    /* Two spellings of one parameter are the same parameter. */
     if (value->given)
         return assay_fail(err, ASSAY_EPARAM, "%s: parameter %s is given twice", params->ops->name, def->name);
     if (cJSON_IsNull(item) || is_none(def, item))
@@ -171,6 +178,7 @@ static int take_one(assay_params *params, const cJSON *item, assay_error *err)
                       detail.text);
 }
 
+/* Defaults are texts like the job's, and checked the same way: a wrong default fails in the first test. */
 static int fill_default(assay_params *params, size_t i, assay_error *err)
 {
     const assay_param_def *def = assay_params_def(params->ops, i);
@@ -249,6 +257,7 @@ static void put_value(const assay_param_def *def, const assay_param_value *value
     assay_put_format(out, "]");
 }
 
+/* Quiet parameters are left out unless given: reports would name each parameter twice. */
 void assay_params_put(const assay_params *params, assay_buf *out)
 {
     bool any = false;
@@ -265,7 +274,8 @@ void assay_params_put(const assay_params *params, assay_buf *out)
     assay_put_format(out, "}");
 }
 
-/* A rule that asks for what it did not declare is a defect in the rule, found by the first test that configures it. */
+/* A rule that asks for what it did not declare is a defect in the rule, found by the first test that configures it:
+ * so abort() is never seen by users. Foreign rules run in a process of their own. */
 static const assay_param_value *look_up(const assay_params *params, const char *name, unsigned types)
 {
     size_t number = 0;

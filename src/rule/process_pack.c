@@ -1,4 +1,4 @@
-/* process_pack.c - see process_pack.h. */
+/* process_pack.c - see process_pack.h. Each end reads what the other one wrote, and trusts none of it. */
 #include "rule/process_pack.h"
 
 #include <stdlib.h>
@@ -28,6 +28,7 @@ static int get_list(assay_cursor *in, const char *const **out)
     bool some = assay_get_u8(in) != 0;
     size_t count = assay_get_u32(in), length = 0;
     *out = NULL;
+    /* Four bytes at least for each text: bounds the allocation below. */
     if (in->failed || count > assay_cursor_left(in) / 4)
         return ASSAY_EFORMAT;
     if (!some)
@@ -84,6 +85,7 @@ void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out)
         const assay_rule_ops *ops = table[i];
         assay_put_u32(out, ops->abi);
         assay_put_u32(out, ops->size);
+        /* A rule of another version: its members cannot be read, and abi and size say why. */
         if (ops->abi != ASSAY_RULE_ABI || ops->size != sizeof *ops)
             continue;
         size_t params = 0; /* with the one that ends the list */
@@ -136,7 +138,7 @@ int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has)
     ASSAY_THEN(status, get_list(in, &out->remedies));
     ASSAY_THEN(status, get_list(in, &out->value_units));
     ASSAY_THEN(status, get_list(in, &out->sentences));
-    /* What only its state has stays in its process. */
+    /* What only the rule's state has stays in its process: assay cannot look into it. */
     out->traits &= ~(uint32_t)(ASSAY_RULE_KEEPS_STATE | ASSAY_RULE_COUNTS);
     *has = assay_get_u32(in);
     return status == ASSAY_OK ? get_definitions(in, &out->params) : status;
@@ -186,6 +188,7 @@ void assay_params_pack(const assay_params *params, assay_buf *out)
     }
 }
 
+/* Lengths are strangers': items and numbers must be as many as the value counts. */
 static int get_value(assay_cursor *in, assay_param_value *value)
 {
     size_t length = 0;
@@ -211,6 +214,7 @@ static int get_value(assay_cursor *in, assay_param_value *value)
     return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
 
+/* The number of parameters is that of the definitions on this side. */
 int assay_params_unpack(assay_cursor *in, const assay_rule_ops *ops, assay_params **out)
 {
     assay_params *params = assay_alloc_zeroed(1, sizeof *params);
@@ -281,6 +285,7 @@ static int get_copies(assay_cursor *in, char ***list, size_t *count)
     return ASSAY_OK;
 }
 
+/* Patterns are compiled anew: a regex cannot go through a pipe. */
 static int get_patterns(assay_cursor *in, assay_slot_need *slot, assay_error *err)
 {
     size_t patterns = 0;
@@ -301,6 +306,7 @@ static int get_slot(assay_cursor *in, assay_slot_need *slot, assay_error *err)
     int status = get_copies(in, &slot->collection, &slot->collections);
     ASSAY_THEN(status, get_patterns(in, slot, err));
     ASSAY_THEN(status, assay_fields_unpack(slot_fields, in, slot));
+    /* A slot without kinds would take nothing, and no setup declares one. */
     return status == ASSAY_OK && (in->failed || !slot->kinds) ? ASSAY_EFORMAT : status;
 }
 
@@ -369,7 +375,8 @@ void assay_verdict_pack(const assay_verdict *verdict, assay_buf *out)
     assay_findings_pack(verdict->findings, out);
 }
 
-/* Members without the braces. */
+/* Checks what a rule wants to add to report.json: members without the braces. Anything else would make the whole
+ * report unreadable. */
 static int check_members(const assay_rule *rule, const assay_buf *members, assay_error *err)
 {
     assay_buf whole;
@@ -387,6 +394,7 @@ static int check_members(const assay_rule *rule, const assay_buf *members, assay
     return status;
 }
 
+/* Untrusted: the rule may say anything, but not break the report or point beyond its own tables. */
 int assay_verdict_unpack(assay_cursor *in, const assay_rule *rule, assay_verdict *verdict, assay_error *err)
 {
     assay_findings *found = NULL;

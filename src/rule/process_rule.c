@@ -13,6 +13,8 @@
 #include "rule/trial_info.h"
 #include "rule/verdict.h"
 
+/* One rule of a module that is not trusted, as the registry knows it: its ops are what the process said of the rule,
+ * with the functions below in place of its own. */
 typedef struct process_rule {
     assay_rule_ops ops; /* first: what is registered */
     const char *module;
@@ -21,6 +23,8 @@ typedef struct process_rule {
 
 typedef struct process_state process_state;
 
+/* What one configuration of the rule has. The process keeps two states: place 0 is where a state lives while it is
+ * worked on, place 1 holds the later one of a combine. */
 typedef struct process_data {
     const process_rule *rule;
     assay_rule_link link;
@@ -29,6 +33,8 @@ typedef struct process_data {
     process_state *live; /* the state at place 0, newer there than here; NULL: none */
 } process_data;
 
+/* A state as assay holds it. Its bytes are the truth unless it is the live one; so a process that is lost loses at
+ * most one state's work, and any number of states needs one process. */
 struct process_state {
     process_data *data;
     uint64_t trial;  /* serial of the one that it is about */
@@ -45,6 +51,7 @@ static process_data *data_of(const assay_rule *rule)
 
 /* ---- states ---- */
 
+/* The trial is noted too: states of it that are made later are broken from the start, since its verdict is lost. */
 static void break_state(process_state *s, const assay_error *why)
 {
     s->broken = true;
@@ -82,6 +89,8 @@ static int settle(process_data *data)
     if (status == ASSAY_OK && answer.status != ASSAY_OK) {
         say_refusal(data, "pack", &answer, &why);
         break_state(s, &why);
+        /* The answer to "state_free" does not matter here: the state is broken already, only memory would stop the
+         * run. */
         assay_buf_release(&answer.bytes);
         return assay_rule_link_do(&data->link, ASSAY_RULE_STATE_FREE, "state_free", NULL, NULL) == ASSAY_ENOMEM
                    ? ASSAY_ENOMEM
@@ -116,7 +125,7 @@ static int send_bytes(const assay_rule *rule, const process_state *s, uint32_t p
     return status;
 }
 
-/* Has a new state made at place 0. */
+/* Has a new state made at place 0, where the server frees the one that was there. */
 static int make_new(const assay_rule *rule, process_data *data, assay_error *err)
 {
     assay_buf request;
@@ -161,6 +170,7 @@ static void *state_new(const assay_rule *rule)
     return s;
 }
 
+/* Without a rule to hand, as ops->state_free has none: the state knows its data. */
 static void state_free(void *state)
 {
     process_state *s = state;
@@ -174,7 +184,8 @@ static void state_free(void *state)
     free(s);
 }
 
-/* Lays out the step in the shared memory, and has it mapped. */
+/* Lays out the step in the shared memory, and has it mapped. A step may need laying out twice: assay_view_put() says
+ * how much room it takes, and writes nothing past what there is. */
 static int ask_to_map(process_data *data, const assay_step_view *view, const char *what, assay_rule_answer *answer,
                       assay_error *err)
 {
@@ -191,6 +202,8 @@ static int ask_to_map(process_data *data, const assay_step_view *view, const cha
     return assay_rule_link_ask_area(&data->link, ASSAY_RULE_MAP, what, size, answer, err);
 }
 
+/* A rule that returns a failure ends as its status says, and its state stays; only a loss of the process breaks the
+ * state. */
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     process_state *s = state;
@@ -220,6 +233,7 @@ static int combine(const assay_rule *rule, void *earlier, const void *later, ass
     process_data *data = a->data;
     assay_rule_answer answer;
     assay_error why = {""};
+    /* The later state may be the live one: it is const here, so its bytes are taken before they are sent. */
     ASSAY_TRY(data->live == b ? settle(data) : ASSAY_OK);
     if (a->broken || b->broken)
         return say_why(a->broken ? a : b, err);
@@ -258,7 +272,8 @@ static int pack(const assay_rule *rule, const void *state, assay_buf *out)
     return assay_buf_status(out);
 }
 
-/* The bytes are kept as they are: the rule sees them when something is done with the state. */
+/* The bytes are kept as they are: the rule sees them when something is done with the state. Called on a rank that
+ * joins states of others; the bytes are the rule's own and stay unread here, only the frame around them is checked. */
 static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err)
 {
     size_t length = 0;
@@ -299,7 +314,8 @@ static int take_verdict(const assay_rule *rule, const assay_rule_answer *answer,
     return assay_verdict_unpack(&in, rule, verdict, err);
 }
 
-/* As on any number of ranks: of the packed state. */
+/* As on any number of ranks: of the packed state. It is packed and unpacked once more than needed, so that a rule
+ * whose pack forgets something shows it on one rank too. */
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     process_state *s = (process_state *)(uintptr_t)state;
@@ -311,6 +327,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     ASSAY_THEN(status, make_live(rule, s));
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : say_why(s, err);
+    /* The state is the server's to read and to free from here on; the next settle() must not take it back. */
     data->live = NULL;
     ASSAY_TRY(status = assay_rule_link_ask(&data->link, ASSAY_RULE_FINALIZE, "finalize", NULL, &answer, err));
     status = take_verdict(rule, &answer, verdict, err);
@@ -320,6 +337,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK && freed != ASSAY_OK ? assay_fail(err, freed, "%s", why.text) : status;
 }
 
+/* Of the configured rule and not of a state, so what is live is settled first: the server's place 0 stays free. A
+ * rule that cannot say why has no reason. */
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
     process_data *data = data_of(rule);
@@ -352,7 +371,7 @@ static void data_free(void *given)
     free(data);
 }
 
-/* Notes the form of its measures' results, which depends on the measure alone. */
+/* Copies the declared measures: assay_view_put() needs how many numbers each has, and the need is gone by then. */
 static int keep_measures(process_data *data, const assay_need *need)
 {
     data->measures = assay_alloc_zeroed(need->measure_count, sizeof *data->measures);
@@ -371,6 +390,8 @@ static int set_up(process_data *data, assay_need *need, assay_error *err)
     return status == ASSAY_OK ? keep_measures(data, need) : status;
 }
 
+/* Configures the rule in a process of its own, started here. What setup got is kept in link.setup, so that a process
+ * which was lost is set up the same again. */
 static int setup(const assay_params *params, assay_need *need, void **out, assay_error *err)
 {
     const process_rule *rule = (const process_rule *)params->ops;
@@ -390,6 +411,8 @@ static int setup(const assay_params *params, assay_need *need, void **out, assay
     return status;
 }
 
+/* `table` is taken over: the texts and lists in it are freed by assay_process_rule_free(). A rule without finalize
+ * gets this one all the same, as the server knows what to do. */
 int assay_process_rule_new(const char *module, uint32_t number, const assay_rule_ops *table, unsigned has,
                            const assay_rule_ops **out, assay_error *err)
 {

@@ -26,6 +26,8 @@
 
 enum { STATES = 2, REASON_CEILING = 1 << 16 };
 
+/* Everything below runs in the rule's process and with its memory: requests come from assay and only their form is
+ * checked, so that a program whose memory the rule spoilt ends with words. */
 typedef struct server {
     const char *module;
     const assay_rule_ops *const *table;
@@ -63,6 +65,8 @@ static int load(server *s, exchange *x)
     return status;
 }
 
+/* ASSAY_RULE_SETUP, once in a process. The module is opened anew by every process, and its file may have been
+ * replaced since assay read the table: number and name must still agree. */
 static int set_up(server *s, exchange *x)
 {
     size_t length = 0, count = 0;
@@ -94,7 +98,8 @@ static int take_trial(server *s, exchange *x)
     return assay_trial_unpack(&x->in, &s->trial[place], &x->err);
 }
 
-/* The trial that the request is about, and the rest of what a rule is told. */
+/* Reads the context that assay_rule_link_begin() wrote: the trial that the request is about, and the rest of what a
+ * rule is told. */
 static int take_context(server *s, exchange *x)
 {
     uint32_t trial = assay_get_u32(&x->in), other = assay_get_u32(&x->in);
@@ -108,6 +113,7 @@ static int take_context(server *s, exchange *x)
 
 /* ---- states ---- */
 
+/* Takes the state out of its place first: a rule that crashes while it frees is not asked again. */
 static void free_state(server *s, unsigned place)
 {
     void *state = s->state[place];
@@ -124,6 +130,7 @@ static int new_state(server *s, exchange *x)
     return s->state[0] ? ASSAY_OK : assay_fail(&x->err, ASSAY_ENOMEM, "out of memory");
 }
 
+/* The rule's own bytes are all that is left of the request. */
 static int unpack_state(server *s, exchange *x)
 {
     int status = take_context(s, x);
@@ -135,6 +142,8 @@ static int unpack_state(server *s, exchange *x)
     return s->rule.ops->unpack(&s->rule, &bytes, &s->state[place], &x->err);
 }
 
+/* The step lies in the area that this process can only read; the view points into it, so a rule that writes into a
+ * step ends itself. */
 static int map(server *s, exchange *x)
 {
     const assay_view_measures measures = {s->need->measures, s->need->measure_count};
@@ -164,6 +173,8 @@ static int pack(server *s, exchange *x)
 
 /* ---- the verdict ---- */
 
+/* Does what assay_verdict_reach() does, but for the status: that is assay's to say. What was found goes back as
+ * bytes, and assay checks it as anything untrusted. */
 static int finalize(server *s, exchange *x)
 {
     const assay_rule *rule = &s->rule;
@@ -173,6 +184,7 @@ static int finalize(server *s, exchange *x)
     int status = assay_verdict_init(&verdict, assay_rule_max_findings(rule));
     ASSAY_TRY(status);
     assay_findings_order_by(verdict.findings, rule->trial);
+    /* An unpacked series is one run, so there is nothing to settle. */
     if (assay_rule_has_common_state(rule->ops)) /* as assay_verdict_reach() does */
         status = assay_findings_append(verdict.findings, ((const assay_common_state *)s->state[0])->findings);
     if (status == ASSAY_OK && rule->ops->finalize)
@@ -248,6 +260,7 @@ static void receive(void *to, size_t size)
     }
 }
 
+/* MSG_NOSIGNAL: assay may have gone, which is no crash of this process. */
 static void give(const void *from, size_t size)
 {
     for (size_t done = 0; done < size;) {
@@ -273,6 +286,8 @@ static void see_area(server *s, size_t size)
     s->room = room;
 }
 
+/* One request and its answer. Order of the ends: first the process's own state is put back, then the status is looked
+ * at; a status above 0 would pass for none of assay's. */
 static void serve_one(server *s)
 {
     exchange x = {.err = {""}};
@@ -294,11 +309,13 @@ static void serve_one(server *s)
     assay_buf_release(&x.out);
 }
 
+/* Called by main() for ASSAY_RULE_PROCESS_WORD, before anything else of the program starts; never returns. */
 void assay_rule_process_serve(long parent, const char *module)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     server s = {.module = module};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* The parent may have gone before the line above: then no signal comes any more. */
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) /* a sanitizer would exit instead */

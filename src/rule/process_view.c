@@ -10,6 +10,8 @@
 
 #include "base/fault.h"
 
+/* Heads are written as they lie in memory: both ends are the same program on the same machine. Totals let the reader
+ * size its lists once, before it sets the first pointer. */
 typedef struct step_head {
     int64_t step, mode_step;
     int32_t mode;
@@ -36,11 +38,13 @@ typedef struct result_head {
 
 /* ---- writing ---- */
 
+/* Counts on when there is no more room, so that `used` is how much a second try needs. */
 typedef struct writer {
     uint8_t *to;
     size_t used, room;
 } writer;
 
+/* Doubles and 64-bit numbers of the lists are read where they lie. */
 static size_t aligned(size_t size)
 {
     return (size + 7) & ~(size_t)7;
@@ -106,6 +110,8 @@ static void put_lists(writer *w, const assay_measure *measure, const assay_resul
     }
 }
 
+/* Results stay in the order of measures; a measure that has none of this tensor leaves no gap, as each has its
+ * number. */
 static uint32_t put_results(writer *w, const assay_step_view *view, const assay_view_measures *measures,
                             const assay_tensor_view *item, step_head *step)
 {
@@ -156,6 +162,7 @@ size_t assay_view_put(const assay_step_view *view, const assay_view_measures *me
     step_head *head = take(&w, sizeof *head);
     for (uint32_t s = 0; s < view->slots; s++) {
         slot_head slot = {.count = view->slot[s].count, .same = 0};
+        /* Ends at s at the latest: a slot is its own first match. */
         while (view->slot[slot.same].items != view->slot[s].items || view->slot[slot.same].count != slot.count)
             slot.same++;
         put(&w, &slot, sizeof slot);
@@ -169,6 +176,7 @@ size_t assay_view_put(const assay_step_view *view, const assay_view_measures *me
 
 /* ---- reading ---- */
 
+/* The bytes are assay's own and not the rule's, which sees them read-only: no lengths are checked. */
 static const void *next(const uint8_t **from, size_t size)
 {
     const void *at = *from;
@@ -176,6 +184,8 @@ static const void *next(const uint8_t **from, size_t size)
     return at;
 }
 
+/* `list` points to a pointer of any type, so it is copied in and out. Room grows by half: steps of a run are much
+ * alike. */
 static bool grow(void *list, size_t *room, size_t count, size_t size)
 {
     void *grown = NULL;
@@ -200,6 +210,7 @@ static bool grow_all(assay_view_lists *l, const step_head *step, size_t measures
         !grow(&l->text, &l->texts, step->texts + 1, sizeof *l->text) ||
         !grow(&l->number, &l->measures, measures + 1, sizeof *l->number))
         return false;
+    /* Measure i of a view has the number i: the server's view has all measures, none is left out. */
     for (; numbers < l->measures; numbers++)
         l->number[numbers] = (uint32_t)numbers;
     return true;
@@ -253,6 +264,7 @@ typedef struct reader {
     size_t items, results, texts; /* read so far */
 } reader;
 
+/* Column 0 of the results is left NULL, which a view gives to measures that nobody asked for; measure m is at 1 + m. */
 static void get_tensor(reader *r)
 {
     static const double none[ASSAY_KINDS];

@@ -7,6 +7,8 @@
 #include "base/fault.h"
 #include "rule/trial_info.h"
 
+/* LEAST_FINDING: tensor, worker, value, threshold, and the length of a note without text. A count that asks for more
+ * than the bytes left can hold is damage. */
 enum { NEEDS_ORDER = 1, LEAST_FINDING = 4 + 4 + 8 + 8 + 4 /* packed bytes */ };
 
 void assay_python_trial_pack(const assay_trial *trial, assay_buf *out)
@@ -45,6 +47,7 @@ static double sum_of(const assay_stats *stats)
 
 static void put_item(const assay_tensor_view *item, assay_buf *out)
 {
+    /* Packed in this order, which rule_process.py unpacks them in. */
     static const assay_stats none;
     static const struct {
         double (*derive)(const assay_stats *);
@@ -72,6 +75,7 @@ static void put_item(const assay_tensor_view *item, assay_buf *out)
 
 void assay_python_step_pack(const assay_step_view *view, bool in_order, assay_buf *out)
 {
+    /* A rule in Python has one slot (set_up() of python_rule.c refuses more). */
     const uint32_t count = view->slots > 0 ? view->slot[0].count : 0;
     assay_put_u8(out, in_order);
     assay_put_i64(out, view->step);
@@ -84,6 +88,7 @@ void assay_python_step_pack(const assay_step_view *view, bool in_order, assay_bu
 
 /* ---- an answer ---- */
 
+/* Untrusted: tensor and worker index lists of the report later on, so they are checked against the trial here. */
 static int read_finding(assay_cursor *in, const assay_trial *trial, int64_t step, assay_findings *findings,
                         assay_error *err)
 {
@@ -111,6 +116,7 @@ static int read_finding(assay_cursor *in, const assay_trial *trial, int64_t step
 int assay_python_answer_read(assay_cursor *in, const assay_trial *trial, int64_t step, assay_findings *findings,
                              assay_python_answer *out, assay_error *err)
 {
+    /* Damage ends the whole answer, and with it the rule: half an answer would be a wrong verdict. */
     const uint8_t flags = assay_get_u8(in);
     const uint64_t quiet = assay_get_u64(in);
     const uint32_t count = assay_get_u32(in);

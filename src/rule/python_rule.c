@@ -17,6 +17,8 @@
 #include "rule/trial_info.h"
 #include "rule/verdict.h"
 
+/* LONGEST_CLASS is as long as the registry lets a name be; SOURCE_CEILING is for the file that is hashed, which the
+ * interpreter reads by itself. */
 enum { SOURCE_CEILING = 1 << 26, LONGEST_CLASS = 63 };
 
 typedef struct python_rule {
@@ -29,6 +31,7 @@ typedef struct python_rule {
     struct python_rule *next;
 } python_rule;
 
+/* What one configuration has; the first configured rule of a class takes over the interpreter that described it. */
 typedef struct python_data {
     assay_rule_link link;
     uint64_t in_order; /* the serial of a trial on which the rule is known to change itself; 0: none */
@@ -81,6 +84,7 @@ static void *state_new(const assay_rule *rule)
     return s;
 }
 
+/* Findings of steps behind an event are kept though they no longer count: finalize drops them all. */
 static int combine(const assay_rule *rule, void *earlier, const void *later, assay_error *err)
 {
     python_state *a = earlier;
@@ -104,6 +108,7 @@ static int pack(const assay_rule *rule, const void *state, assay_buf *out)
     return assay_buf_status(out);
 }
 
+/* Comes from another rank of the same run: lengths and the event are checked like any packed state's. */
 static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err)
 {
     python_state *s = assay_alloc_zeroed(1, sizeof *s);
@@ -137,7 +142,7 @@ static int say_step(const assay_rule *rule, int64_t step, const char *text, assa
     return assay_fail(err, ASSAY_EINTERNAL, "%s: step %lld: %s", rule->ops->name, (long long)step, text);
 }
 
-/* What the rule answered about a step. */
+/* Reads what the rule answered about a step. A damaged answer counts as a failure of the rule, at that step. */
 static int take_answer(const assay_rule *rule, int64_t step, const assay_rule_answer *answer, assay_findings *findings,
                        assay_python_answer *out, assay_error *err)
 {
@@ -177,16 +182,20 @@ static int evaluate(const assay_rule *rule, const assay_step_view *view, bool in
     return assay_fail(err, ASSAY_EINTERNAL, "%s", why.text);
 }
 
+/* Returns ASSAY_OK on a failure of the rule as well: the event is noted, since another rank may have an earlier one
+ * that counts instead. */
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     const python_rule *own = (const python_rule *)rule->ops;
     python_data *data = data_of(rule);
     python_state *s = state;
+    /* The step is noted in any case: evaluate_in_order() walks the steps that were noted. */
     int status = assay_series_add(s->steps, view->step, 0, 0, NULL);
     if (s->event == NOTHING_HAPPENED && (own->in_order || data->in_order == rule->trial->serial))
         s->event = RULE_CHANGED;
     if (status != ASSAY_OK || s->event != NOTHING_HAPPENED)
         return status == ASSAY_OK ? status : assay_fail(err, status, "out of memory");
+    /* A rule with invoke_at_step() reads tensors by itself, so none is sent. */
     assay_step_view bare = *view;
     bare.slots = own->takes_view ? view->slots : 0;
     assay_python_answer answer = {.needs_order = false};
@@ -196,13 +205,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     if (status != ASSAY_OK) {
         s->event = RULE_FAILED;
     } else if (answer.needs_order) {
+        /* Later chunks of this trial on this rank are not evaluated in vain. */
         s->event = RULE_CHANGED;
         data->in_order = rule->trial->serial;
     }
     return ASSAY_OK;
 }
 
-/* All steps one after the other, by a rule that is made anew. */
+/* Evaluates all steps one after the other, by a rule that is made anew. The steps are those of all ranks, as states
+ * are combined by then; a failure is the rule's. */
 static int evaluate_in_order(const assay_rule *rule, const python_state *s, assay_findings *findings, assay_error *err)
 {
     python_data *data = data_of(rule);
@@ -216,6 +227,7 @@ static int evaluate_in_order(const assay_rule *rule, const python_state *s, assa
     assay_buf_release(&request);
     if (status == ASSAY_OK && assay_series_settle(s->steps) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    /* No tensors are sent with these steps: only a rule with invoke_at_step() gets here, which reads them by itself. */
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(s->steps); i++) {
         const int64_t step = assay_series_row(s->steps, i).step;
         const assay_step_info *info = assay_trial_step(rule->trial, assay_trial_find_step(rule->trial, step));
@@ -228,6 +240,7 @@ static int evaluate_in_order(const assay_rule *rule, const python_state *s, assa
     return status;
 }
 
+/* RULE_CHANGED: what single steps found is dropped, and only what the steps found in order counts. */
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     const python_state *s = state;
@@ -246,6 +259,7 @@ static void data_free(void *given)
     free(data);
 }
 
+/* One slot and no measures is all that the other end declares; anything else is damage. */
 static int set_up(python_data *data, assay_need *need, assay_error *err)
 {
     int status = assay_rule_link_declare(&data->link, need, err);
@@ -256,6 +270,8 @@ static int set_up(python_data *data, assay_need *need, assay_error *err)
     return status;
 }
 
+/* The interpreter that described the class is taken by the first configuration; others start one of their own, with
+ * link.process NULL. */
 static int setup(const assay_params *params, assay_need *need, void **out, assay_error *err)
 {
     python_rule *rule = (python_rule *)(uintptr_t)params->ops;
@@ -284,7 +300,8 @@ const char *assay_python_rule_class(const char *place)
     return colon && colon[1] ? colon + 1 : place;
 }
 
-/* The ops that are a rule's in Python; NULL: it is none. */
+/* Finds the rule in Python that has these ops; NULL: they are no rule's in Python. Ops are compared by address, since
+ * other rules' ops are no python_rule. */
 static const python_rule *find(const assay_rule_ops *ops)
 {
     const python_rule *rule = loaded;
@@ -305,7 +322,8 @@ const char *assay_python_rule_digest(const assay_rule_ops *ops)
     return rule ? rule->digest : NULL;
 }
 
-/* The file is there, and its class has a name that nobody else has. */
+/* Checks that the file is there, and that its class has a name that nobody else has; hashes the file, so that a
+ * restart tells another text from the one that was run. */
 static int look_at_file(python_rule *rule, assay_error *err)
 {
     const char *class = assay_python_rule_class(rule->place);
@@ -334,7 +352,8 @@ static int look_at_file(python_rule *rule, assay_error *err)
     return status == ASSAY_OK || status == ASSAY_ENOMEM ? status : ASSAY_EPARAM;
 }
 
-/* What an interpreter says of the class. */
+/* Takes what an interpreter says of the class. Untrusted: the file's own code runs there, and may have written into
+ * the connection. */
 static int take_description(python_rule *rule, const assay_rule_answer *answer, assay_error *err)
 {
     unsigned has = 0;
@@ -351,6 +370,8 @@ static int take_description(python_rule *rule, const assay_rule_answer *answer, 
                           "%.200s: what it says of itself is damaged: does it write into descriptor 3?", rule->place);
     rule->takes_view = has & ASSAY_HAS_MAP;
     rule->in_order = has & ASSAY_HAS_FINALIZE;
+    /* has told of the class alone what it has: at_step() stands as MAP, "wants its steps in order" as FINALIZE.
+     * Functions are those of this file. */
     rule->ops.traits = 0;
     rule->ops.series_width = 0;
     rule->ops.setup = setup;
@@ -387,6 +408,8 @@ static int describe(python_rule *rule, assay_error *err)
     return status;
 }
 
+/* Called for each rule of a job that names a place, before ranks evaluate anything; a class that several rules name
+ * is described once. */
 int assay_python_rule_load(const char *place, const assay_rule_ops **out, assay_error *err)
 {
     for (const python_rule *rule = loaded; rule; rule = rule->next)

@@ -20,6 +20,8 @@ static bool is_aggregation(const assay_rule_ops *ops)
     return ops->traits & ASSAY_RULE_AGGREGATION;
 }
 
+/* A name of the job file comes in either form: NLPSampleRule or nlp_sample_rule. "used + 2": an underscore, a letter,
+ * and the end that follows. */
 void assay_rule_snake_name(const char *name, char *out, size_t room)
 {
     size_t used = 0;
@@ -75,10 +77,13 @@ const assay_rule_ops *assay_rule_at(size_t i)
     return i < registered_count ? registered[i] : NULL;
 }
 
+/* Defaults are parsed here once, so that no run can fail at a rule's own default. */
 static int check_params(const assay_rule_ops *ops, assay_error *err)
 {
     const assay_param_def *def, *other;
     for (size_t i = 0; (def = assay_params_def(ops, i)); i++) {
+        /* The common definitions follow the rule's own in assay_params_def(), so a clash with them is found here
+         * too. */
         for (size_t k = 0; k < i && (other = assay_params_def(ops, k)); k++)
             if (strcmp(other->name, def->name) == 0)
                 return assay_fail(err, ASSAY_EUSAGE,
@@ -101,6 +106,8 @@ static int check_params(const assay_rule_ops *ops, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Refuses what would fail later, in the middle of a run. Half of NAME_ROOM: each letter of a name may get an
+ * underscore in the other form. */
 static int check(const assay_rule_ops *ops, assay_error *err)
 {
     if (!ops || ops->abi != ASSAY_RULE_ABI || ops->size != sizeof *ops)
@@ -118,6 +125,7 @@ static int check(const assay_rule_ops *ops, assay_error *err)
     if ((ops->traits & ASSAY_RULE_COUNTS) && !(is_aggregation(ops) && assay_rule_has_common_state(ops)))
         return assay_fail(err, ASSAY_EUSAGE, "rule %s has ASSAY_RULE_COUNTS, and no counter of ASSAY_COMMON_STATE",
                           ops->name);
+    /* Findings are compared by the number of their test, and reports list them by name: both orders are one. */
     for (size_t i = 0; ops->tests && ops->tests[i] && ops->tests[i + 1]; i++)
         if (strcmp(ops->tests[i], ops->tests[i + 1]) >= 0)
             return assay_fail(err, ASSAY_EUSAGE, "rule %s: its tests must be in byte order", ops->name);
@@ -133,6 +141,8 @@ static int order(const assay_rule_ops *a, const assay_rule_ops *b)
     return strcmp(a->name, b->name);
 }
 
+/* Called at start alone, from one thread: for the built-in rules, and by modules as they load. O(n) each, as the list
+ * stays sorted. */
 int assay_rule_register(const assay_rule_ops *ops, assay_error *err)
 {
     int status = check(ops, err);

@@ -8,6 +8,7 @@
 #include "rule/process_pack.h"
 #include "rule/trial_info.h"
 
+/* For requests without bytes. */
 static const assay_buf nothing;
 
 void assay_rule_link_init(assay_rule_link *link, const assay_rule_served *served, const char *name)
@@ -16,6 +17,7 @@ void assay_rule_link_init(assay_rule_link *link, const assay_rule_served *served
     assay_buf_init(&link->setup, SIZE_MAX);
 }
 
+/* Trials that the process had been told are gone with it, so a process that is started next is told again. */
 static void forget_process(assay_rule_link *link)
 {
     assay_rule_process_free(link->process);
@@ -44,6 +46,7 @@ const assay_error *assay_rule_link_lost(const assay_rule_link *link, uint64_t tr
     return lost ? &lost->why : NULL;
 }
 
+/* Best effort: without memory the trial is not noted, and its states meet the next process. */
 void assay_rule_link_note_lost(assay_rule_link *link, uint64_t trial, const assay_error *why)
 {
     assay_lost_trial *lost = assay_rule_link_lost(link, trial) ? NULL : assay_alloc(sizeof *lost);
@@ -53,6 +56,7 @@ void assay_rule_link_note_lost(assay_rule_link *link, uint64_t trial, const assa
     link->lost = lost;
 }
 
+/* A rule that is out of memory is that rule's error: ASSAY_ENOMEM would end the run. */
 int assay_rule_link_failure(const assay_rule_link *link, const char *what, const assay_rule_answer *answer,
                             assay_error *err)
 {
@@ -64,6 +68,7 @@ int assay_rule_link_failure(const assay_rule_link *link, const char *what, const
 
 /* ---- requests ---- */
 
+/* A failure to ask leaves the process alone unless it was lost; out of memory, the next request finds it as it was. */
 static int take_loss(assay_rule_link *link, const char *what, int status, const assay_error *why, assay_error *err)
 {
     if (status == ASSAY_EINTERNAL)
@@ -120,6 +125,7 @@ static int configure(assay_rule_link *link, assay_rule_answer *answer, assay_err
     return status;
 }
 
+/* Called once by each setup. What comes back is the rule's own declaration, so it is untrusted. */
 int assay_rule_link_declare(assay_rule_link *link, assay_need *need, assay_error *err)
 {
     assay_rule_answer answer;
@@ -130,6 +136,7 @@ int assay_rule_link_declare(assay_rule_link *link, assay_need *need, assay_error
     return status;
 }
 
+/* Configures again what was lost. The needs that come with it are those of the first time, so they are dropped. */
 static int get_ready(assay_rule_link *link, assay_error *err)
 {
     assay_rule_answer answer;
@@ -152,7 +159,8 @@ static uint32_t place_of(const assay_rule_link *link, const assay_trial *trial)
     return trial ? place : ASSAY_RULE_TRIALS;
 }
 
-/* A place for a trial: a free one, else one after the other, but not where `beside` is. */
+/* Finds a place for a trial: a free one, else by its serial, but not where `beside` is, which the same request is
+ * about. */
 static uint32_t find_place(const assay_rule_link *link, const assay_trial *trial, const assay_trial *beside)
 {
     uint32_t kept = place_of(link, beside), place = 0;
@@ -171,6 +179,7 @@ static int give_trial(assay_rule_link *link, const assay_trial *trial, const ass
     uint32_t place = find_place(link, trial, beside);
     assay_put_u32(&bytes, place);
     link->pack_trial(trial, &bytes);
+    /* Until the process has taken the trial, nobody may count on what is at that place. */
     link->trial[place] = 0;
     int status = assay_rule_link_do(link, ASSAY_RULE_TRIAL, "learning of the trial", &bytes, err);
     if (status == ASSAY_OK)
@@ -179,6 +188,8 @@ static int give_trial(assay_rule_link *link, const assay_trial *trial, const ass
     return status;
 }
 
+/* Every request about a state begins so. *request is initialised in any case: callers release it even when this
+ * fails. */
 int assay_rule_link_begin(assay_rule_link *link, const assay_rule *rule, assay_buf *request, assay_error *err)
 {
     int status = get_ready(link, err);

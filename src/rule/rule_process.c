@@ -24,6 +24,8 @@
 
 extern char **environ;
 
+/* Descriptors up to ASSAY_RULE_AREA are the process's own, so ours lie from LOWEST_DESCRIPTOR on. LAST_WORDS: how
+ * long a process that closed its connection may take to end, so that its signal can be named. */
 enum { LOWEST_DESCRIPTOR = 16, AREA_LEAST = 1 << 16, START_SECONDS = 30, LAST_WORDS = 1000 /* milliseconds */ };
 
 struct assay_rule_process {
@@ -41,6 +43,8 @@ static struct {
     char python[PATH_MAX]; /* "": no rule in Python can be */
 } area = {.descriptor = -1, .seconds = 60};
 
+/* Called by main() and by those that load rules, before any process starts: none of these settings changes
+ * afterwards. */
 void assay_rule_process_set_program(const char *path)
 {
     area.program = path;
@@ -56,6 +60,7 @@ void assay_rule_process_set_seconds(double seconds)
     area.seconds = seconds;
 }
 
+/* Only the thread that asks may call this: the area moves when it grows, and the process maps it again by its size. */
 uint8_t *assay_rule_process_area(size_t size)
 {
     if (area.descriptor < 0) {
@@ -68,6 +73,7 @@ uint8_t *assay_rule_process_area(size_t size)
     }
     if (size <= area.room && area.data)
         return area.data;
+    /* Doubles: steps of one run are much alike, so it soon grows no more. */
     size_t room = AREA_LEAST;
     while (room < size)
         room *= 2;
@@ -102,7 +108,8 @@ enum { CHECKS_HEAP = 1 };
 enum { CHECKS_HEAP = 1 };
 #endif
 
-/* Does that entry of the environment tell a program that it is a rank, or what of? */
+/* Tells whether that entry of the environment tells a program that it is a rank, or what of. An interpreter that
+ * imports an MPI package would otherwise join the run as that rank. */
 static bool is_of_mpi(const char *entry)
 {
     static const char *const begins[] = {
@@ -156,6 +163,8 @@ static char **make_environment(char *preload, size_t room)
     for (size_t i = 0; i < all; i++)
         if (!assay_redact_is_variable(environ[i]))
             list[count++] = environ[i];
+    /* Somebody's own preload may not stand a second one beside it; the library is looked for beside the C library, as
+     * its place differs between systems. */
     if (!CHECKS_HEAP || getenv("LD_PRELOAD") || getenv("GLIBC_TUNABLES") ||
         !dladdr(dlsym(RTLD_DEFAULT, "getenv"), &library))
         return list;
@@ -170,6 +179,7 @@ static char **make_environment(char *preload, size_t room)
     return list;
 }
 
+/* Called in the process itself, when the checks are in place: what the rule starts is to run without them. */
 void assay_rule_process_clean_environment(void)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -220,6 +230,7 @@ static const char *interpreter(void)
 /* 0 or errno. */
 static int spawn(const assay_rule_served *served, int theirs, pid_t *id)
 {
+    /* posix_spawn() takes texts that are not const, and changes none. */
     char parent[24], preload[4096], word[] = ASSAY_RULE_PROCESS_WORD, program[] = "assay", abi[16], size[24];
     char *module = (char *)(uintptr_t)served->module, *python = (char *)(uintptr_t)interpreter();
     char *const of_module[] = {program, word, parent, module, NULL};
@@ -262,6 +273,7 @@ static int make_pair(int pair[2])
         failed = pair[i] < 0 ? errno : failed;
         close(low[i]);
     }
+    /* All or none is open on return. */
     for (int i = 0; failed && i < 2; i++)
         if (pair[i] >= 0)
             close(pair[i]);
@@ -278,6 +290,8 @@ static int say_no_start(const assay_rule_served *served, int failed, assay_error
                       interpreter(), strerror(failed));
 }
 
+/* ASSAY_RULE_AREA is open before the process starts, as the process maps what it inherits; 1 byte is enough to make
+ * it. */
 int assay_rule_process_start(const assay_rule_served *served, assay_rule_process **out, assay_error *err)
 {
     int pair[2];
@@ -337,7 +351,8 @@ static int say_end(int how, assay_error *err)
     return assay_fail(err, ASSAY_EINTERNAL, "was ended by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
 }
 
-/* Waits so many milliseconds for its end. */
+/* Waits so many milliseconds for its end. Polls, since waitpid() has no time limit and a signal handler would be the
+ * program's, not this file's. */
 static bool has_ended(assay_rule_process *process, int milliseconds, int *how)
 {
     static const struct timespec pause = {0, 1000000};
@@ -355,6 +370,7 @@ static void kill_process(assay_rule_process *process)
 {
     if (process->id <= 0)
         return;
+    /* The group first, then the process: it may have left its group. */
     kill(-process->id, SIGKILL);
     kill(process->id, SIGKILL);
     while (waitpid(process->id, NULL, 0) < 0 && errno == EINTR) {
@@ -365,6 +381,7 @@ static void kill_process(assay_rule_process *process)
 /* The connection was closed: mostly because the process ended. */
 static int say_why(assay_rule_process *process, assay_error *err)
 {
+    /* The number is kept: has_ended() and kill_process() put 0 in its place. */
     int how = 0;
     pid_t group = process->id;
     bool ended = has_ended(process, LAST_WORDS, &how);
@@ -399,7 +416,8 @@ typedef struct rule_patience {
     double left;
 } rule_patience;
 
-/* A process that is started has the time in which the program itself is loaded. */
+/* A process that is started has the time in which the program itself is loaded: a file system under load may take
+ * longer for that than a rule for a step. */
 static rule_patience patience_for(assay_rule_request request)
 {
     bool starts = request == ASSAY_RULE_LOAD && area.seconds > 0 && area.seconds < START_SECONDS;
@@ -413,6 +431,7 @@ static int wait_for(assay_rule_process *process, rule_patience *patience, assay_
 {
     struct pollfd look = {.fd = process->socket, .events = POLLIN};
     for (;;) {
+        /* Half a second at a time: a suspension counts as no more than that. */
         double slice = patience->limit > 0 && patience->left < 0.5 ? patience->left : 0.5, start = seconds_now();
         int ready = poll(&look, 1, (int)(slice * 1000) + 1);
         double took = seconds_now() - start;
@@ -427,6 +446,7 @@ static int wait_for(assay_rule_process *process, rule_patience *patience, assay_
     }
 }
 
+/* Reads first and waits only where there is nothing: most answers are there in one recv(). */
 static int receive(assay_rule_process *process, void *to, size_t size, rule_patience *patience, assay_error *err)
 {
     for (size_t done = 0; done < size;) {
@@ -442,7 +462,8 @@ static int receive(assay_rule_process *process, void *to, size_t size, rule_pati
     return ASSAY_OK;
 }
 
-/* The text of a failure, or what was asked for. */
+/* The text of a failure, or what was asked for. The size was checked against ASSAY_RULE_ANSWER_CEILING by whoever
+ * read the head. */
 static int receive_answer(assay_rule_process *process, const assay_rule_message *head, assay_rule_answer *answer,
                           rule_patience *patience, assay_error *err)
 {
@@ -472,6 +493,8 @@ int assay_rule_process_ask(assay_rule_process *process, assay_rule_request reque
     if (send(process->socket, &head, sizeof head, MSG_NOSIGNAL) != (ssize_t)sizeof head)
         return say_why(process, err);
     ASSAY_TRY(receive(process, &head, sizeof head, &patience, err));
+    /* A rule can write into descriptor 3 as well, so the head is untrusted: what is no answer to this request ends
+     * the process. */
     if (head.request != (uint32_t)request || head.size > ASSAY_RULE_ANSWER_CEILING || head.status > 0) {
         kill_process(process);
         return lost("wrote into the connection to assay, descriptor 3", err);

@@ -17,6 +17,7 @@ enum {
     TRIMMED = 64 << 20 /* bytes that runs leave free before they go back to the system */
 };
 
+/* Packed in memory, without gaps: row_size() is what one takes. */
 typedef struct series_row {
     int64_t step;
     uint32_t tensor, worker;
@@ -30,6 +31,7 @@ typedef struct series_run {
     uint8_t *rows;
 } series_run;
 
+/* Only the last run may still grow, and only while no other series holds it. `count` is the sum over the runs. */
 struct assay_series {
     uint32_t width;
     uint64_t count;
@@ -56,6 +58,7 @@ static series_row *row_of(const assay_series *s, const series_run *run, uint64_t
     return (series_row *)(void *)(run->rows + i * row_size(s));
 }
 
+/* Linear in the runs, so walks settle the series first; then there is one. */
 static series_row *row_at(const assay_series *s, uint64_t i)
 {
     size_t k = 0;
@@ -108,6 +111,7 @@ static int resize(const assay_series *s, series_run *run, uint64_t room)
 static series_run *reserve(assay_series *s, uint64_t more)
 {
     series_run *run = s->run.count > 0 ? s->run.list[s->run.count - 1] : NULL;
+    /* Bounds both products below: rows of the whole series stay under a quarter of the address space. */
     if (more > SIZE_MAX / 4 / row_size(s) - s->count)
         return NULL;
     if (!run || run->holders > 1) {
@@ -180,6 +184,8 @@ static bool sort_counted(const assay_series *series, uint64_t *order)
         least = row->worker < least ? row->worker : least;
         largest = row->worker > largest ? row->worker : largest;
     }
+    /* `most` bounds the memory of the table by the rows, whatever numbers tensors and workers have; the division is
+     * there so that the product cannot overflow. */
     const uint64_t tensors = (uint64_t)tensor + 1, workers = (uint64_t)(largest - least) + 1,
                    most = MORE * series->count + FEW;
     if (workers > most || tensors > most / workers)
@@ -201,6 +207,7 @@ static bool sort_counted(const assay_series *series, uint64_t *order)
     return true;
 }
 
+/* The result is the caller's to free; NULL without rows as well as without memory. */
 uint64_t *assay_series_by_tensor(const assay_series *series)
 {
     uint64_t *order = series->count ? assay_realloc_array(NULL, series->count, sizeof *order) : NULL;
@@ -233,6 +240,8 @@ static bool is_copied(const assay_series *s, const series_run *run)
            (last->count * row_size(s) < SHARED || run->count <= last->room - last->count);
 }
 
+/* Called by combine, with rows of later chunks: nothing is sorted here, each run is in order of steps already, and
+ * runs stay in the order of their states. */
 int assay_series_append(assay_series *earlier, const assay_series *later)
 {
     const size_t size = row_size(earlier);
@@ -244,6 +253,8 @@ int assay_series_append(assay_series *earlier, const assay_series *later)
         } else if (!ASSAY_VEC_RESERVE(&earlier->run, 1)) {
             status = ASSAY_ENOMEM;
         } else {
+            /* A run that others hold as well is in use as it is; a large one keeps its room, since resizing it would
+             * copy it. */
             if (run->holders == 1 && run->room > run->count && run->room * size < 16 * SHARED)
                 (void)resize(later, run, run->count); /* it grows no more; without memory it is as it was */
             run->holders++;
@@ -256,6 +267,8 @@ int assay_series_append(assay_series *earlier, const assay_series *later)
     return ASSAY_OK;
 }
 
+/* Called before rows are walked. Runs are let go one by one, so that the rows are not in memory twice any longer than
+ * needed. */
 int assay_series_settle(assay_series *series)
 {
     assay_series whole = {.width = series->width};
@@ -281,6 +294,7 @@ int assay_series_settle(assay_series *series)
     return ASSAY_OK;
 }
 
+/* Rows of all runs in one list: how a series was joined does not show in its bytes. */
 void assay_series_pack(const assay_series *series, assay_buf *out)
 {
     assay_put_u32(out, series->width);
@@ -296,6 +310,8 @@ void assay_series_pack(const assay_series *series, assay_buf *out)
         }
 }
 
+/* Untrusted: the width must be that of the rule, rows are bounded by the bytes left, and steps must not go back,
+ * since rules search rows by step. */
 int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, assay_error *err)
 {
     assay_series *s = assay_series_new(width);

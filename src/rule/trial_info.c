@@ -20,7 +20,7 @@ static uint32_t tensor_called(const assay_trial *trial, const char *name)
     return assay_dict_find(trial->tensors, name, strlen(name));
 }
 
-/* Fills `logged` by what the log is judged on. */
+/* Fills `logged` by what the log is judged on; trials that are no logs have none. */
 static int mark_logged(assay_trial *trial)
 {
     const assay_log_judged *judged = &trial->catalog->log.judged;
@@ -45,6 +45,8 @@ static int mark_logged(assay_trial *trial)
     return ASSAY_OK;
 }
 
+/* Called for a trial that was read, and for one that a process of a rule was told of; assay_trial_info_free() frees
+ * the lists. */
 int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
 {
     static uint64_t serials; /* the program's first thread makes trials, and nobody else */
@@ -52,6 +54,8 @@ int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
     trial->mode_rank = assay_alloc_zeroed(trial->step_count, sizeof *trial->mode_rank);
     trial->matchers = assay_alloc_zeroed(c->count, sizeof(assay_matcher *));
     ASSAY_HAVE(trial->mode_rank && trial->matchers);
+    /* Serials tell trials apart in a process of a rule (rule_link.c), where a pointer may be that of a trial freed
+     * before; 0 is no trial. */
     trial->serial = ++serials;
     memset(trial->mode_steps, 0, sizeof trial->mode_steps);
     trial->modes = 0;
@@ -70,12 +74,14 @@ int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
     return mark_logged(trial);
 }
 
+/* For trials that were read: a trial that was packed has role and order in its bytes. */
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
 {
     int status = assay_trial_info_prepare(trial, problems);
     return status == ASSAY_OK ? assay_trial_order_find(trial) : status;
 }
 
+/* Called when planning is done, which is the last that needs the names; is_member() asks `listed` from then on. */
 int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog)
 {
     uint32_t tensors = assay_dict_count(trial->tensors);
@@ -99,6 +105,7 @@ int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog)
 
 void assay_trial_info_free(assay_trial *trial)
 {
+    /* Also for a trial that is half made: every pointer may be NULL, but the catalog, which is not freed here. */
     if (!trial)
         return;
     for (size_t i = 0; trial->matchers && i < trial->catalog->collections.count; i++)
@@ -169,6 +176,7 @@ const char *assay_trial_module(const assay_trial *trial, const char *name)
     return said && *said ? said : NULL;
 }
 
+/* "_input_" and "_output_" may be in a module's own name, so the last one counts. */
 const char *assay_trial_module_of(const assay_trial *trial, const char *tensor)
 {
     char name[512];
@@ -196,6 +204,7 @@ bool assay_trial_typed_name(const assay_trial *trial, const char *tensor, char *
     return end && length > 0 && (size_t)length < room;
 }
 
+/* Shared weights are counted once, as they are saved once. */
 uint32_t assay_trial_weighted_modules(const assay_trial *trial)
 {
     static const char MODULE[] = "module.", SHARED[] = "shared";
@@ -330,6 +339,7 @@ const assay_claim *assay_trial_claim(const assay_trial *trial, uint64_t i)
     return i < trial->claims.count ? &trial->claims.list[i] : NULL;
 }
 
+/* 0.9 and 0.999 are the defaults of Adam in all common frameworks; the first claim counts. */
 void assay_trial_betas(const assay_trial *trial, double betas[2])
 {
     betas[0] = 0.9;
@@ -387,7 +397,7 @@ uint64_t assay_trial_losses(const assay_trial *trial, int64_t step)
     return losses;
 }
 
-/* A file that cannot be opened has records of any tensor. */
+/* Tells whether a problem is of that record: a file that cannot be opened has records of any tensor. */
 static bool is_of_record(const assay_problem *p, int64_t step, uint32_t tensor)
 {
     return p->step == step &&

@@ -17,6 +17,7 @@
 
 enum { PHASE_DATA, PHASE_STATE, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_UPDATE };
 
+/* `head` is in lower case. */
 static bool name_begins(const char *name, const char *head)
 {
     for (; *head; name++, head++)
@@ -49,7 +50,7 @@ static unsigned words_of(const char *name)
     return found;
 }
 
-/* Does the name end with `infix` and a number: "relu_output_0"? */
+/* Tells whether the name ends with `infix` and a number: "relu_output_0". */
 static bool ends_with_number(const char *name, const char *infix)
 {
     const char *at = NULL;
@@ -70,7 +71,8 @@ static int input_number(const char *name, size_t *head)
     return at[7] == '0' ? 0 : 1;
 }
 
-/* Is "X" of "X_input_0" the whole model? Then its weights are named "X_layer.weight". */
+/* Tells whether "X" of "X_input_0" is the whole model: then its weights are named "X_layer.weight". Names are in byte
+ * order, so those that begin with "X_" lie together. */
 static bool is_model(const assay_trial *trial, const char *name, size_t head)
 {
     uint32_t low = 0;
@@ -85,6 +87,8 @@ static bool is_model(const assay_trial *trial, const char *name, size_t head)
     return false;
 }
 
+/* Order matters: gradients and optimizer states bear the names of their weights, and a loss's inputs the name of the
+ * loss, so what stands in front of a name goes first. */
 static assay_role role_by_name(const assay_trial *trial, const char *name)
 {
     size_t head = 0;
@@ -94,6 +98,7 @@ static assay_role role_by_name(const assay_trial *trial, const char *name)
         return ASSAY_ROLE_GRADIENT;
     if (name_begins(name, "optimizer"))
         return ASSAY_ROLE_OPTIMIZER;
+    /* The first input of a loss is what the model said, any other one what it should have said. */
     if (input >= 0 && words & SAYS_LOSS)
         return input > 0 ? ASSAY_ROLE_LABEL : ASSAY_ROLE_ACTIVATION;
     if (words & SAYS_LOSS)
@@ -109,6 +114,7 @@ static assay_role role_by_name(const assay_trial *trial, const char *name)
 
 static int find_role(const assay_trial *trial, uint32_t tensor, uint8_t *role)
 {
+    /* The first collection that has the tensor counts: one of weights is the likeliest to have too wide a pattern. */
     static const struct {
         const char *collection;
         assay_role role;
@@ -158,7 +164,8 @@ static int phase_of(assay_role role, bool weights_first)
     }
 }
 
-/* Is the first weight saved before the first result of a pass? True as well where nothing but weights is saved. */
+/* Tells whether the first weight is saved before the first result of a pass; true as well where nothing but weights
+ * is saved. */
 static bool weights_come_first(const assay_trial *trial, const uint32_t *by_position, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -171,6 +178,8 @@ static bool weights_come_first(const assay_trial *trial, const uint32_t *by_posi
     return true;
 }
 
+/* Called when a trial has been read, with `position` from the reading; a trial without positions keeps the order of
+ * its names. */
 int assay_trial_order_find(assay_trial *trial)
 {
     uint32_t count = trial->tensors ? assay_trial_tensors(trial) : 0, next = 0;
@@ -184,6 +193,7 @@ int assay_trial_order_find(assay_trial *trial)
     }
     if (status == ASSAY_OK) {
         trial->weights_first = weights_come_first(trial, by_position, count);
+        /* Six walks over the tensors keep the order within each phase, which a sort would need a second key for. */
         for (int phase = PHASE_DATA; phase <= PHASE_UPDATE; phase++)
             for (uint32_t i = 0; i < count; i++)
                 if (phase_of((assay_role)trial->role[by_position[i]], trial->weights_first) == phase)

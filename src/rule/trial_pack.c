@@ -5,6 +5,8 @@
 #include "base/fault.h"
 #include "rule/trial_info.h"
 
+/* Step times, traces, dumps and problems are not packed: a rule in a process of its own finds none. Order and sizes
+ * are those of the get_ functions below, as both ends are one build. */
 void assay_trial_pack(const assay_trial *trial, assay_buf *out)
 {
     const assay_catalog *catalog = trial->catalog;
@@ -36,6 +38,7 @@ void assay_trial_pack(const assay_trial *trial, assay_buf *out)
     assay_relations_pack(trial->relations, out);
 }
 
+/* NULL: the bytes end, and in->failed is set, or there is no memory. */
 static char *get_copy(assay_cursor *in)
 {
     size_t length = 0;
@@ -55,6 +58,7 @@ static void *get_array(assay_cursor *in, size_t size)
 static int get_catalog(assay_cursor *in, assay_catalog *catalog, assay_error *err)
 {
     uint64_t workers = assay_get_u32(in);
+    /* Each name takes 4 bytes at least, which bounds the allocation. */
     if (workers > assay_cursor_left(in) / 4)
         return ASSAY_EFORMAT;
     catalog->worker = assay_alloc_zeroed(workers, sizeof *catalog->worker);
@@ -91,6 +95,7 @@ static int get_tensors(assay_cursor *in, assay_trial *trial)
     return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
 
+/* Its size follows from collections and tensors, which are read before it. */
 static int get_listed(assay_cursor *in, assay_trial *trial)
 {
     size_t collections = trial->catalog->collections.count, size = assay_dict_count(trial->tensors) / 8 + (size_t)1;
@@ -117,6 +122,7 @@ static int get_steps(assay_cursor *in, assay_trial *trial)
     return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
 
+/* Each list is bounded by the bytes that are left, before memory is taken for it. */
 static int get_trial(assay_cursor *in, assay_trial *trial, assay_catalog *catalog, assay_error *err)
 {
     assay_problems known; /* patterns that are wrong were named where the trial was read */
@@ -158,6 +164,7 @@ int assay_trial_unpack(assay_cursor *in, assay_trial **out, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Frees the catalog as well, which only an unpacked trial owns. */
 void assay_trial_unpacked_free(assay_trial *trial)
 {
     if (!trial)

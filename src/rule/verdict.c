@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* MESSAGE_CEILING: sentences that a person reads. RESULT_CEILING: what a rule may add to a report; a rule beyond that
+ * is an error, not a cut result. */
 enum { MESSAGE_CEILING = 1 << 16, RESULT_CEILING = 1 << 28 };
 
 const char *assay_verdict_status_name(int status)
@@ -41,6 +43,7 @@ assay_findings *assay_verdict_findings(assay_verdict *verdict)
 
 __attribute__((format(printf, 2, 0))) static void put_sentence(assay_buf *out, const char *format, va_list list)
 {
+    /* One sentence is cut at 1023 bytes; those before it stay whole. */
     char text[1024];
     vsnprintf(text, sizeof text, format, list);
     assay_put_format(out, "%s%s", out->size ? " " : "", text);
@@ -81,7 +84,7 @@ assay_buf *assay_verdict_text(assay_verdict *verdict)
     return &verdict->text;
 }
 
-/* A rule that fails at the end has no half results. */
+/* Clears what was found: a rule that fails at the end has no half results. */
 static int turn_into_error(assay_verdict *v, const char *text)
 {
     assay_findings *empty = assay_findings_new(v->findings->most);
@@ -97,6 +100,8 @@ static int turn_into_error(assay_verdict *v, const char *text)
     return assay_buf_status(&v->message);
 }
 
+/* Called where all states of a rule and a trial have become one. Only ASSAY_ENOMEM ends the run; any other failure is
+ * this rule's verdict. */
 int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v)
 {
     int status = ASSAY_OK;
@@ -118,6 +123,7 @@ int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict
         return ASSAY_ENOMEM;
     if (status)
         return turn_into_error(v, detail.text[0] ? detail.text : assay_status_text(status));
+    /* Findings decide alone: how many are kept, and what the rule wrote, changes no status. */
     if (v->findings->total > 0)
         v->status = ASSAY_ISSUES_FOUND;
     else
