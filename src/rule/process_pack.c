@@ -188,7 +188,7 @@ void assay_params_pack(const assay_params *params, assay_buf *out)
     }
 }
 
-/* Lengths are strangers': items and numbers must be as many as the value counts. */
+/* A value has items, or numbers, or neither, and counts what it has. */
 static int get_value(assay_cursor *in, assay_param_value *value)
 {
     size_t length = 0;
@@ -201,6 +201,8 @@ static int get_value(assay_cursor *in, assay_param_value *value)
         return ASSAY_ENOMEM;
     for (uint64_t k = 0; k < items; k++) {
         const char *text = assay_get_text(in, &length);
+        if (in->failed)
+            return ASSAY_EFORMAT;
         ASSAY_HAVE(value->item[k] = assay_copy_bytes_as_text(text, length));
         value->count = k + 1;
     }
@@ -210,8 +212,10 @@ static int get_value(assay_cursor *in, assay_param_value *value)
         return ASSAY_ENOMEM;
     for (uint64_t k = 0; k < numbers; k++)
         value->number[k] = assay_get_f64(in);
+    if (in->failed || (items && numbers) || count != items + numbers)
+        return ASSAY_EFORMAT; /* the items are counted already: nobody frees more than there are */
     value->count = count;
-    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    return ASSAY_OK;
 }
 
 /* The number of parameters is that of the definitions on this side. */

@@ -7,6 +7,7 @@
 
 #include "rule/instance.h"
 #include "rule/params.h"
+#include "rule/process_pack.h"
 #include "rule/verdict.h"
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -290,6 +291,38 @@ static void status_follows_from_findings(void)
     CU_ASSERT_STRING_EQUAL(assay_verdict_status_name(99), "");
 }
 
+/* Returns what the bytes of a process are read as: ASSAY_OK, or why they are refused. */
+static int read_params(const uint8_t *bytes, size_t size)
+{
+    assay_params *read = NULL;
+    assay_cursor in = assay_cursor_over(bytes, size);
+    const int status = assay_params_unpack(&in, &sample, &read);
+    if (status == ASSAY_OK)
+        assay_params_free(read);
+    return status;
+}
+
+static void packed_values_count_what_they_have(void)
+{
+    static const uint8_t two_names[] = {2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 'x'};
+    assay_instance *instance = configured("{\"names\": [\"x\", \"y\"]}");
+    assay_buf bytes;
+    assay_buf_init(&bytes, 1 << 16);
+    assay_params_pack(instance->params, &bytes);
+    CU_ASSERT_EQUAL(read_params(bytes.data, bytes.size), ASSAY_OK);
+    uint8_t *count = memmem(bytes.data, bytes.size, two_names, sizeof two_names);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(count);
+    for (uint8_t said = 0; said < 5; said++) {
+        *count = said;
+        CU_ASSERT_EQUAL(read_params(bytes.data, bytes.size), said == 2 ? ASSAY_OK : ASSAY_EFORMAT);
+    }
+    *count = 2;
+    for (size_t size = 0; size < bytes.size; size++)
+        CU_ASSERT_EQUAL(read_params(bytes.data, size), ASSAY_EFORMAT);
+    assay_buf_release(&bytes);
+    assay_instance_free(instance);
+}
+
 int main(void)
 {
     assay_error err;
@@ -306,6 +339,7 @@ int main(void)
         {"unfit rules are not registered", unfit_rules_are_not_registered},
         {"rows are of a slot", rows_are_of_a_slot},
         {"status follows from findings", status_follows_from_findings},
+        {"packed values count what they have", packed_values_count_what_they_have},
         CU_TEST_INFO_NULL};
     return unit_main("configuring rules", tests);
 }
