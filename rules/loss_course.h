@@ -49,6 +49,7 @@ typedef struct course {
     bool descends;
     double lost;                     /* share of what had been gained, in percent */
     double first, best, last, error; /* the last: of a difference of two of them, by noise */
+    double later;                    /* gained behind the first block */
     uint64_t best_at;                /* the last loss at the level of the lowest block */
 } course;
 
@@ -119,6 +120,7 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
     c->best = best;
     c->last = last;
     c->error = error;
+    c->later = block[0] - best;
     c->fall = 100 * gained / fabs(first);
     c->lost = gained > 0 ? 100 * (last - best) / gained : 0;
     c->never_fell = c->fall < diff_percent;

@@ -8,7 +8,11 @@
  * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
  * EVALUATIONS before it, evenly spaced. An evaluation fires when it and all later ones find the same for every loss of
  * the worker: if two networks compete, the loss of one rises. If both hardly move, they compete when they go against
- * each other: when their correlation is below -COMPETING. What falls in evaluation does not stand still in training. Steps of no mode before the first TRAIN step belong to the
+ * each other: when their correlation is below -COMPETING. What falls in evaluation does not stand still in training. What ends
+ * BELOW_GUESS of a guess that does not look at the inputs (guess.h) has learned something of them, however little it
+ * fell. Of a loss of which no guess is known nobody can tell where it has to come to: one that gained more than noise
+ * behind its first eighth goes on learning, where a guess is found at once, unless evaluation shows no gain; nor is it bad that one rose, if it did not double, whose
+ * targets are always the same. Steps of no mode before the first TRAIN step belong to the
  * training: a program that sets the mode for its first evaluation, and not before, records them so. Fewer losses than a
  * course takes fire where all (of six or more: those behind the first third) are above the first, where they came back, or where they and those of evaluation stay
  * what they were. */
@@ -17,15 +21,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "guess.h"
 #include "loss_course.h"
 #include "modes.h"
 #include "selection.h"
 #include "too_few.h"
 
-enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
+enum { LOSSES, TARGETS };                     /* slots */
+enum { MODE, MODE_STEP, LOSS, GUESS, WIDTH }; /* values of a row; GUESS: guess.h */
 enum { EVALUATIONS = 32, FEW_LEAST = 3 };
-#define COURSE_NEEDED " losses to judge their course (against = start)"
-#define COMPETING     0.5 /* correlation of two losses, below its negative: they compete */
+#define COURSE_NEEDED   " losses to judge their course (against = start)"
+#define COMPETING       0.5 /* correlation of two losses, below its negative: they compete */
+#define BELOW_GUESS     0.95
+#define PLAIN_GAIN      0.02 /* of the first losses, and PLAIN_ERRORS: more than noise */
+#define PLAIN_ERRORS    2
+#define PLAIN_EVALUATED 0.005 /* of the first loss of evaluation */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -73,7 +83,23 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .modes = modes == 1u << ASSAY_MODE_GLOBAL ? 0 : modes,
                                              .flags = ASSAY_SLOT_NO_STRINGS},
                                err);
-    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    if (status < 0 || strcmp(assay_param_text(given, "against"), "start") != 0)
+        return status;
+    slot = assay_need_slot(
+        need,
+        &(assay_slot){.pattern = "Loss_input_1$", .modes = 1u << ASSAY_MODE_TRAIN, .flags = ASSAY_SLOT_NO_STRINGS},
+        err);
+    status = slot < 0
+                 ? slot
+                 : assay_need_measure(need, slot,
+                                      &(assay_measure){.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ROUND}, err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+static bool against_start(const assay_rule *rule)
+{
+    return strcmp(assay_param_text(rule->params, "against"), "start") == 0;
 }
 
 /* Of a log, unless the job names others, only the losses of TRAIN that have to fall. */
@@ -93,15 +119,11 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const assay_tensor_view *item = view->slot[0].items[i];
         if (!assay_view_has_values(item) || !is_tested(rule, item->tensor, view->mode))
             continue;
-        double row[WIDTH] = {view->mode, (double)view->mode_step, assay_stats_mean(item->stats)};
+        const double guess = against_start(rule) ? guess_of(view, TARGETS, 0, item) : (double)NAN;
+        double row[WIDTH] = {view->mode, (double)view->mode_step, assay_stats_mean(item->stats), guess};
         status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
     return status;
-}
-
-static bool against_start(const assay_rule *rule)
-{
-    return strcmp(assay_param_text(rule->params, "against"), "start") == 0;
 }
 
 /* Judged on all saved steps of the tensors that were selected, whatever the range of steps. */
@@ -133,6 +155,7 @@ typedef struct walk {
     uint64_t begin; /* the first row of the mode; 0: none */
     bool alone;     /* the worker has no other loss */
     bool competes;  /* what it gains another loss of the worker loses */
+    double guess;   /* the loss of a guess, at the end; NaN: not known, 0: all targets are one */
 } walk;
 
 static double step_of(const walk *w, uint64_t i)
@@ -176,6 +199,23 @@ static int evaluate(const walk *w, assay_findings *findings)
     return status;
 }
 
+/* Sets w->guess from the last quarter of the mode's losses. */
+static void find_guess(walk *w)
+{
+    uint64_t n = 0, seen = 0, known = 0;
+    double sum = 0;
+    for (uint64_t i = 0; i < w->count; i++)
+        n += in_mode(w, i);
+    for (uint64_t i = 0; i < w->count; i++) {
+        const double guess = assay_series_row(w->series, w->rows[i]).value[GUESS];
+        if (!in_mode(w, i) || 4 * ++seen <= 3 * n)
+            continue;
+        known += isfinite(guess) != 0;
+        sum += isfinite(guess) ? guess : 0;
+    }
+    w->guess = known > 0 && 4 * known >= 3 * (n - 3 * n / 4) ? sum / (double)known : (double)NAN;
+}
+
 /* The finite losses of the mode, oldest first; `row` gets the numbers of their rows in the walk. */
 static uint64_t finite_losses(const walk *w, double *loss, uint64_t *row)
 {
@@ -190,8 +230,9 @@ static uint64_t finite_losses(const walk *w, double *loss, uint64_t *row)
     return n;
 }
 
-/* Do the losses of evaluation fall, up to a step? Most pairs of them, and the last against the first. */
-static bool falls_in_evaluation(const walk *w, int64_t until)
+/* Do the losses of evaluation fall, up to a step? Most pairs of them, and the last against the first by a share of it.
+ * `none`: where there are too few to tell. */
+static bool falls_in_evaluation(const walk *w, int64_t until, double share, bool none)
 {
     int64_t pairs = 0, falling = 0;
     double first = NAN, last = NAN;
@@ -204,7 +245,18 @@ static bool falls_in_evaluation(const walk *w, int64_t until)
         first = isnan(first) ? row.value[LOSS] : first;
         last = row.value[LOSS];
     }
-    return pairs >= FEW_LEAST && 4 * falling >= 3 * pairs && first - last > COURSE_FLAT * fabs(first);
+    return pairs < FEW_LEAST ? none : 4 * falling >= 3 * pairs && first - last > share * fabs(first);
+}
+
+/* Is a course that hardly fell no sign of a fault? */
+static bool is_excused(const walk *w, const course *c, int64_t until)
+{
+    if (w->guess > 0)
+        return c->last < BELOW_GUESS * w->guess;
+    if (w->guess == 0 && c->last < 2 * fabs(c->first))
+        return true;
+    return isnan(w->guess) && c->later > fmax(PLAIN_GAIN * fabs(c->first), PLAIN_ERRORS * c->error) &&
+           falls_in_evaluation(w, until, PLAIN_EVALUATED, true);
 }
 
 /* Is the course of loss[0 .. n) bad? Sets the value and the threshold of the finding, and says why. A loss among
@@ -216,7 +268,8 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
     double least = assay_param_real(p, "diff_percent"), plateau = assay_param_real(p, "plateau_percent");
     course c;
     const bool told = course_of(loss, n, least, room, &c), fell = c.fall > least || c.descends;
-    const bool falls = fell && falls_in_evaluation(w, finding->step);
+    const bool falls =
+        (fell && falls_in_evaluation(w, finding->step, COURSE_FLAT, false)) || is_excused(w, &c, finding->step);
     const bool flat = c.flat && c.fall < plateau && !falls, never_fell = c.never_fell && !falls;
     const bool came_back = c.came_back && w->alone;
     finding->value = c.fall;
@@ -284,9 +337,9 @@ static bool has_stood(const walk *w, const double *loss, uint64_t n)
 static int evaluate_few(const walk *w, double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict, bool *bad)
 {
     course c = {.first = loss[0], .best = loss[0], .last = loss[n - 1]};
-    const bool risen = has_risen(loss, n), stood = !risen && has_stood(w, loss, n);
+    const bool risen = *bad && has_risen(loss, n), stood = *bad && !risen && has_stood(w, loss, n);
     course back;
-    const bool came_back = !risen && !stood && w->alone && few_came_back(loss, n, loss + w->count, &back);
+    const bool came_back = *bad && !risen && !stood && w->alone && few_came_back(loss, n, loss + w->count, &back);
     c = came_back ? back : c;
     const assay_row at = assay_series_row(w->series, row[n - 1]);
     const double percent = decrease_percent(loss[0], loss[n - 1]);
@@ -315,9 +368,9 @@ static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_ver
     bool fires = *bad;
     int status = ASSAY_OK;
     evaluations = evaluations > EVALUATIONS ? EVALUATIONS : evaluations;
-    *bad = false;
     if (evaluations == 0 && n >= FEW_LEAST)
         return evaluate_few(w, loss, row, n, verdict, bad);
+    *bad = false;
     for (uint64_t k = 0; status == ASSAY_OK && k < (findings ? evaluations : evaluations > 0); k++) {
         uint64_t upto = k ? n - (n - COURSE_LEAST) * k / (evaluations - 1) : n;
         assay_row at = assay_series_row(w->series, row[upto - 1]);
@@ -408,6 +461,7 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
     for (int pass = 0; status == ASSAY_OK && pass < 2; pass++) {
         for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w->count) {
             take_rows(w, order, i, count);
+            find_guess(w);
             uint32_t worker = assay_series_row(w->series, order[i]).worker;
             worker_losses *mine = &workers[worker < assay_trial_workers(w->rule->trial) ? worker : 0];
             const bool whole = assay_trial_logged(w->rule->trial, assay_series_row(w->series, order[i]).tensor) &

@@ -9,6 +9,7 @@
  *            no pruning. Not of weights of one element, as the slope of a PReLU: it may come past zero, nor `large`
  *   large    r > large * gap^CANCELS: updates of several steps partly cancel; of weights whose root mean square is not next to nothing; not of weights without a
  *            gradient beside others that have one: no optimizer moves them, but the program, as a mean of others
+ *            Nor of the first pair of saved steps, where the loss is lower behind it and is learned in the end: what begins small finds its size.
  *            At the first update FIRST_LARGE is enough, where it is so of half of the worker's weights with two axes or
  *            more and the loss right behind it is FIRST_RISE times what it was
  *   shrunk   of weights with two axes or more: |W_s| < HALF of the first ones, where the last is below `shrunk` of
@@ -160,6 +161,7 @@ typedef struct walk {
     uint64_t *slow;                 /* [workers] */
     uint64_t *first;                /* [workers] whose first update was large */
     bool rose, learned;             /* the loss, right behind the first update; in all */
+    bool eased;                     /* no loss is higher at the second saved step than at the first, and one is lower */
     bool gradients;                 /* of any weight were saved */
     double way;                     /* of the weight with two axes or more that moved farthest; NaN: it is not known */
 } walk;
@@ -227,9 +229,11 @@ static int test_ratios(const walk *w, uint64_t from, uint64_t to)
             status = test(w, row, JUMP, jumps, r, limit, note);
         const bool first =
             w->rose && 2 * w->first[row.worker] >= w->matrices[row.worker] && is_large_first(w, row, seen);
-        ASSAY_THEN(status,
-                   test(w, row, LARGE, several && trained && (first || (r > most_of_all && row.value[TINY] == 0)), r,
-                        first ? FIRST_LARGE : most_of_all, NULL));
+        ASSAY_THEN(status, test(w, row, LARGE,
+                                several && trained &&
+                                    (first || (r > most_of_all && row.value[TINY] == 0 &&
+                                               !(seen == 0 && w->eased && w->learned))),
+                                r, first ? FIRST_LARGE : most_of_all, NULL));
         most = jumps ? most : fmax(most, row.value[WAY]);
         last[seen++ % WINDOW] = row.value[WAY];
     }
@@ -370,6 +374,16 @@ static bool rises_at_once(const walk *w, uint64_t from, uint64_t to)
     return rises && first[GAP] == 0 && first[NORM] > 0;
 }
 
+/* Is a loss, rows [from, to), lower (-1) or higher (1) at its second step than at its first? */
+static int second_loss(const walk *w, uint64_t from, uint64_t to)
+{
+    if (to - from < 2)
+        return 0;
+    const double first = assay_series_row(w->series, w->order[from]).value[NORM],
+                 second = assay_series_row(w->series, w->order[from + 1]).value[NORM];
+    return second < first ? -1 : 1;
+}
+
 /* Is a loss, rows [from, to), far below what it began with? */
 static bool has_learned(const walk *w, uint64_t from, uint64_t to)
 {
@@ -387,8 +401,9 @@ static int walk_weights(walk *w)
 {
     const uint64_t count = assay_series_count(w->series);
     const uint32_t workers = assay_trial_workers(w->rule->trial);
+    uint64_t lower = 0, higher = 0;
     int status = ASSAY_OK;
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass<2; pass++, w->eased = lower> 0 && higher == 0)
         for (uint64_t from = 0, to; status == ASSAY_OK && from < count; from = to) {
             const assay_row first = assay_series_row(w->series, w->order[from]);
             for (to = from + 1; to < count; to++) {
@@ -401,6 +416,8 @@ static int walk_weights(walk *w)
             if (first.value[MATRIX] == IS_LOSS) {
                 w->rose = w->rose || rises_at_once(w, from, to);
                 w->learned = w->learned || has_learned(w, from, to);
+                lower += pass == 0 && second_loss(w, from, to) < 0;
+                higher += pass == 0 && second_loss(w, from, to) > 0;
                 continue;
             }
             const bool matrix = is_matrix(w, from, to), gain = is_gain(w, from, to);

@@ -238,6 +238,77 @@ def losses_that_do_not(folder):
         judged("too few", {"status": "NoData"}, "^loss$", end_step=20)]
 
 
+def guessed(folder, name, curve, targets):
+    """Losses with their targets beside them, from which the loss of a guess follows."""
+    made = Made(folder, collections={"losses": "Loss_output_0$"})
+    for step, loss in enumerate(curve):
+        made.step(step, "TRAIN", step, {name + "_output_0": float(loss), name + "_input_1": targets(numpy.random.default_rng(step))})
+    return made.end()
+
+
+def stands(name, expected):
+    return rule(name, "LossNotDecreasing", expected, **COURSE)
+
+
+def little(seed, begin, end):
+    """A little lower within the first steps, and flat."""
+    return end + (begin - end) * numpy.exp(-numpy.arange(240) / 4) + 0.01 * noise(seed, 240)
+
+
+@case
+def little_learned_of_much_noise(folder):
+    """A tenth of the variance can be told, and is: below any guess, the loss does not stand for nothing."""
+    return guessed(folder, "MSELoss", little(41, 1.0, 0.88), lambda g: g.normal(0, 1, 64).astype("float32")), [stands("learned", fires())]
+
+
+@case
+def guess_of_much_noise(folder):
+    """Its twin comes down to the variance, by as much."""
+    return guessed(folder, "MSELoss", little(42, 1.14, 1.0), lambda g: g.normal(0, 1, 64).astype("float32")), [
+        stands("guess", lambda e: e["findings_total"] > 0)]
+
+
+@case
+def classes_that_were_learned_before(folder):
+    """A model that is tuned: the loss is far below the entropy of its labels from the beginning."""
+    return guessed(folder, "CrossEntropyLoss", little(43, 0.5, 0.49), lambda g: g.integers(0, 6, 64)), [stands("tuned", fires())]
+
+
+@case
+def classes_that_are_guessed(folder):
+    return guessed(folder, "CrossEntropyLoss", little(44, 1.9, 1.79), lambda g: g.integers(0, 6, 64)), [
+        stands("guess", lambda e: e["findings_total"] > 0)]
+
+
+@case
+def right_one_that_stands_first(folder):
+    """Against a queue of others all labels are 0: what they are worth changes as the queue fills, and the loss rises by a tenth."""
+    curve = 2.1 - 0.2 * numpy.exp(-numpy.arange(240) / 20) + 0.02 * noise(45, 240)
+    return guessed(folder, "CrossEntropyLoss", curve, lambda g: numpy.zeros(32, "int64")), [stands("queue", fires())]
+
+
+@case
+def labels_of_one_class_and_a_loss_that_rises(folder):
+    return guessed(folder, "CrossEntropyLoss", 0.7 + 0.02 * numpy.arange(240) + 0.02 * noise(46, 240), lambda g: numpy.zeros(32, "int64")), [
+        stands("rises", lambda e: e["findings_total"] > 0)]
+
+
+@case
+def loss_of_an_unknown_kind_that_falls_slowly(folder):
+    """From 2.26 to 1.97 over a third of the steps: nobody can tell where it has to come to."""
+    curve = 1.97 + 0.29 * numpy.exp(-numpy.arange(120) / 20) + 0.005 * noise(47, 120)
+    return losses(folder, curve), [stands("slow", fires())]
+
+
+@case
+def few_losses_of_two_players(folder):
+    """What the one gains the other loses: twelve losses are too few to see more."""
+    made = Made(folder, collections={"losses": "_loss$"})
+    for k in range(12):
+        made.step(k, "TRAIN", k, {"maker_loss": 0.11 + 0.1 * k, "judge_loss": 2.0 / (1 + k)})
+    return made.end(), [stands("players", {"status": "NoData"}), rule("sound", "ExplodingTensor", fires())]
+
+
 @case
 def constant_weights(folder):
     """Weights of norm layers begin as ones and residual blocks with zeros; a matrix of equal weights is a mistake."""
@@ -283,6 +354,25 @@ def scaled(folder, factors, others=lambda s: 1.0):
 def weights_that_grow_without_end(folder):
     """By 15 % a step: the thirteenth is the first at which they are five times what they were."""
     return scaled(folder, lambda s: 1.15 ** s), [course("grown", "grown", 12)]
+
+
+def began_small(folder, end):
+    """A table of next to nothing takes its size between the first two saved steps, and moves little from then on."""
+    made, rng = Made(folder, collections={"weights": "weight$", "losses": "loss$"}), numpy.random.default_rng(15)
+    small, large = 0.006 * rng.normal(0, 1, (20, 30)), 0.15 * rng.normal(0, 1, (20, 30))
+    for k in range(24):
+        made.step(k, "TRAIN", 10 * k, {"fc.weight": small if k == 0 else large + 0.001 * k, "loss": 1.0 - (1.0 - end) * min(1, k / 8)})
+    return made.end()
+
+
+@case
+def weights_that_begin_small_and_learn(folder):
+    return began_small(folder, 0.1), [course("found")]
+
+
+@case
+def weights_that_were_overwritten_at_once(folder):
+    return began_small(folder, 1.3), [course("overwritten", "large", 1)]
 
 
 @case
