@@ -5,7 +5,8 @@
  * `patience` consecutive phases had r > ratio_threshold. With rise_threshold a phase counts only if the validation loss
  * has also risen: v > (1 + rise_threshold) * the lowest earlier phase, by more than SCALE of the loss at the beginning,
  * and by more than gain_share of what it had gained from there to that lowest phase. It counts too if the validation
- * loss has not gained NO_GAIN of what the training loss has gained, which is a quarter or more below its beginning. A gap between
+ * loss has not gained NO_GAIN of what the training loss has gained, and training itself gained a quarter of where they began:
+ * a gap that a model brings along, tuned from where it was good, says nothing. A gap between
  * both losses is usual; a rising validation loss is not. The member never_gained of the report tells
  * a loss that never gained from one that rose again. Trials without TRAIN and EVAL (XGBoost):
  * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. With
@@ -50,10 +51,11 @@ static bool judges_pairs(const assay_rule *rule)
     return assay_trial_is_log(rule->trial) && !assay_param_has(rule->params, "tensor_regex");
 }
 
-#define NO_GAIN     0.1  /* of what the training loss has gained */
-#define HARDLY_GAIN 0.2  /* of the same, where the report says that it hardly gained */
-#define PLAIN_GAIN  0.25 /* of the first training loss: what it has gained, beside one of validation that has not */
-#define SCALE       0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
+#define NO_GAIN     0.1 /* of what the training loss has gained */
+#define HARDLY_GAIN 0.2 /* of the same, where the report says that it hardly gained */
+#define PLAIN_GAIN                                                                                                     \
+    0.25           /* of the loss in the beginning: what training has gained, beside one of validation that has not */
+#define SCALE 0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
 
 static int add_row(assay_common_state *s, const assay_step_view *view, int mode, double loss)
 {
@@ -147,7 +149,7 @@ static int walk(const assay_rule *rule, const assay_series *series, uint32_t ten
         begin = trained && !evaluated ? fmax(begin, loss) : begin;
         evaluated = evaluated || trained;
         double gained = fmax(begin - lowest, 0);
-        const bool never_gained = begin - loss < NO_GAIN * (begin - train) && train < (1 - PLAIN_GAIN) * begin;
+        const bool never_gained = begin - loss < NO_GAIN * (begin - train) && trained_from - train > PLAIN_GAIN * begin;
         bool rose = loss - lowest > fmax(rise * fabs(lowest), fmax(SCALE * fabs(begin), gain_share * gained));
         lowest = fmin(lowest, loss);
         if (!trained || last.step < rule->start_step)
