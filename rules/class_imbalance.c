@@ -8,10 +8,11 @@
  * With judge = end there are two tests, at the last step with labels. misprediction fires for a class that is rare (the largest
  * class has more than threshold_imbalance times its labels) and still mispredicted (more than threshold_misprediction
  * of its labels in the second half of the steps, with enough evidence, evidence.h), provided that the model is trained:
- * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is not a fault: of
+ * of the classes that are not rare less than UNSURE are wrong: where those are often mistaken, what is to be told cannot be told
+ * for sure, and the best answer leaves rare classes out. Rare words of a language are mispredicted too, which is not a fault: of
  * TAIL_CLASSES or more one with less than TAIL_SHARE of the labels is left out.
  * unlearned fires where a class that is not rare is predicted for none of its labels, though all classes of which any
- * label is predicted have half of theirs right: not for the first and the last class, which stand for what is ignored.
+ * label is predicted have LEARNED of theirs right: not for the first and the last class, which stand for what is ignored.
  * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
  * argmax, the labels' shape tells the axis of the classes (classes.h). */
 #include <inttypes.h>
@@ -28,8 +29,8 @@ enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };  /* values of a row: one class of o
 enum { IMBALANCE, MISPREDICTION, UNLEARNED }; /* tests */
 enum { TAIL_CLASSES = 10 };
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
-#define UNTRAINED  0.3                           /* share of wrong predictions from which on a model is not trained */
-#define LEARNED    0.5                           /* share of right ones */
+#define UNSURE     0.15                          /* share of wrong predictions of classes that are not rare */
+#define LEARNED    0.7                           /* share of right ones */
 #define TAIL_SHARE 0.01 /* of the labels, less than which a class of many is expected to be mistaken */
 #define HARDLY     0.5  /* of the labels that classes have on average: a rare one */
 static const char *const tests[] = {"imbalance", "misprediction", "unlearned", NULL};
@@ -222,7 +223,7 @@ static int test_end(const assay_rule *rule, const assay_counter *late, const sha
     const assay_params *p = rule->params;
     double limit = assay_param_real(p, "threshold_misprediction"), rare = assay_param_real(p, "threshold_imbalance");
     shares s = take_shares(late);
-    uint64_t misses = 0;
+    uint64_t misses = 0, pairs = 0; /* of classes that are not rare */
     class_counts worst = {0};
     double most = -1;
     uint64_t classes = 0;
@@ -231,9 +232,11 @@ static int test_end(const assay_rule *rule, const assay_counter *late, const sha
     const double tail = classes >= TAIL_CLASSES ? TAIL_SHARE * (double)s.labels : 0;
     for (uint64_t i = 0; i < assay_counter_size(late);) {
         class_counts c = next_class(late, &i);
-        misses += c.of[MISSES];
+        const bool is_rare = s.most > rare * (double)c.of[COUNT];
+        misses += is_rare ? 0 : c.of[MISSES];
+        pairs += is_rare ? 0 : c.of[PAIRS];
         double share = c.of[PAIRS] ? share_lower_bound(c.of[MISSES], c.of[PAIRS], assay_param_real(p, "evidence")) : -1;
-        if (s.most > rare * (double)c.of[COUNT] && (double)c.of[COUNT] >= tail && share > most) {
+        if (is_rare && (double)c.of[COUNT] >= tail && share > most) {
             worst = c;
             most = share;
         }
@@ -252,7 +255,7 @@ static int test_end(const assay_rule *rule, const assay_counter *late, const sha
                              .value = worst.of[PAIRS] ? (double)worst.of[MISSES] / (double)worst.of[PAIRS] : 0,
                              .threshold = limit,
                              .note = note};
-    return assay_findings_test(findings, most > limit && (double)misses < UNTRAINED * (double)s.pairs, &finding);
+    return assay_findings_test(findings, most > limit && (double)misses < UNSURE * (double)pairs, &finding);
 }
 
 /* Classes of the second half that have labels enough and are predicted for none of them, where all others are learned. */

@@ -118,6 +118,30 @@ def ignored(folder):
     ]
 
 
+def rare_word(folder, sure):
+    """A word of a fortieth of the labels is never told; of the others so many are, since several may follow."""
+    made, random = Made(folder), numpy.random.default_rng(8)
+    for step in range(20):
+        words = random.choice(5, 400, p=[0.025, 0.275, 0.25, 0.25, 0.2])
+        shown = numpy.where((words > 0) & (random.random(400) < sure), words, random.integers(1, 5, 400))
+        made.step(step, "TRAIN", step, {"labels": words, "predictions": shown})
+    return made.end()
+
+
+AT_END = {"judge": "end", "threshold_imbalance": 5, "evidence": 3}
+
+
+@case
+def rare_word_of_what_cannot_be_told(folder):
+    """The best answer leaves it out, where the frequent ones are mistaken as well."""
+    return rare_word(folder, 0.7), [rule("chance", "ClassImbalance", fires(), **AT_END)]
+
+
+@case
+def rare_class_of_what_is_told(folder):
+    return rare_word(folder, 0.97), [rule("rare", "ClassImbalance", lambda e: e["first"]["test"] == "misprediction", **AT_END)]
+
+
 @case
 def ignored_predictions(folder):
     """Nearly all positions are padding, at which class 0 is predicted: what is left is no collapse."""
