@@ -27,8 +27,10 @@
 
 enum { WEIGHTS, GRADIENTS }; /* slots; the second is there with only_trained */
 enum {
-    WIDTH = 2 + DIGESTS_COLUMNS
-}; /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h), its digest */
+    SIZE = 2,
+    WIDTH = SIZE + 1 + DIGESTS_COLUMNS
+}; /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h), by how much, its digest */
+#define ZERO_GRADIENT "its gradient is exactly zero"
 enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
 
 static const assay_param_def params[] = {
@@ -148,14 +150,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             (digest ? assay_trial_mode_steps(rule->trial, ASSAY_MODE_TRAIN) > 0
                     : has_train_steps(rule->trial, item->tensor)))
             continue;
-        double row[WIDTH] = {movement(rule, view, item), NAN};
+        const assay_result *result = assay_view_result(view, 0, item);
+        double row[WIDTH] = {movement(rule, view, item), NAN, size_of_movement(result ? &result->of.change : NULL)};
         digests_set(item, row, WIDTH);
         status = current ? test_current(rule, s, view, item)
                          : assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
     for (uint32_t i = 0; status == ASSAY_OK && only_trained(rule->params) && i < view->slot[GRADIENTS].count; i++) {
         const assay_tensor_view *item = view->slot[GRADIENTS].items[i];
-        double row[WIDTH] = {NAN, abs_mean_of(item)};
+        double row[WIDTH] = {NAN, abs_mean_of(item), NAN};
         digests_set(NULL, row, WIDTH);
         if (is_gradient(rule->trial, item->tensor))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
@@ -362,11 +365,22 @@ static void find_end(outlook *o, assay_row row, course *c)
     o->last_ended = row.tensor;
 }
 
+/* Was the gradient of the weight, at the step before, recorded as exactly zero? */
+static bool has_zero_gradient(const assay_trial *trial, const assay_series *series, const uint64_t *order,
+                              assay_row row, int64_t before)
+{
+    const uint64_t count = assay_series_count(series);
+    const uint32_t gradient = gradient_of_weight(trial, row.tensor);
+    const uint64_t i = gradient == ASSAY_NO_TENSOR ? count : row_of(series, order, count, gradient, row.worker, before);
+    return i < count && assay_series_row(series, order[i]).value[PAUSE_MAGNITUDE] == 0;
+}
+
 static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, outlook *o,
                      assay_verdict *verdict)
 {
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0;
     bool trained = only_trained(rule->params), at_rest = false;
+    movements sizes = {0};
     course c = {.begin = INT64_MIN};
     int status = ASSAY_OK;
     assay_row before = {.tensor = ASSAY_NO_TENSOR};
@@ -383,6 +397,9 @@ static int test_rows(const assay_rule *rule, const assay_series *series, const u
         }
         if (first || is_move(row))
             at_rest = trained && row.value[0] == CREPT;
+        sizes = first ? (movements){0} : sizes;
+        if (is_move(row))
+            movements_add(&sizes, row.value[SIZE]);
         if (o->passed && !first && updates_passes(o->passed, row.worker, row.step))
             continue;
         saved = first ? 1 : saved + 1;
@@ -400,7 +417,11 @@ static int test_rows(const assay_rule *rule, const assay_series *series, const u
                                  .threshold = (double)(num_steps - 1)};
         /* networks that are trained by turns, each at some steps */
         const bool in_turn = trained && run <= c.turns && !(c.stopped && row.step > c.end);
-        status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1 && !in_turn, &finding);
+        const bool faded = trained && movements_have_faded(&sizes, run);
+        if (trained && has_zero_gradient(rule->trial, series, order, row, step_before))
+            finding.note = ZERO_GRADIENT;
+        status =
+            assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1 && !in_turn && !faded, &finding);
     }
     return status;
 }

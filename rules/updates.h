@@ -9,11 +9,13 @@
  *
  * A weight may also come to rest: at the end of a cosine schedule, or of a loss near zero, its changes fade out until
  * rounding takes them. Its last change before it stands still was one of rounding. That of a weight which the optimizer
- * dropped was not. */
+ * dropped was not. Or its changes have faded to a part of the usual (REST_FADED) when they end, and it stands for a small
+ * part of the steps at which it moved (REST_SHARE): a schedule that is done before the training is. */
 #pragma once
 
 #include <assay/rule.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "gradients.h"
@@ -50,6 +52,38 @@ static inline double movement_of(const assay_change *change, int dtype)
     double rounding = ROUNDING * step_of_format(dtype);
     bool crept = change->squares <= rounding * rounding * change->reference_squares && change->reference_squares > 0;
     return change->close ? STOOD_STILL : crept ? CREPT : MOVED;
+}
+
+/* The size of a CHANGE in parts of the tensor's norm; NaN: it is not known. */
+static inline double size_of_movement(const assay_change *change)
+{
+    return change && change->found && change->same_shape && change->reference_squares > 0
+               ? sqrt(change->squares / change->reference_squares)
+               : (double)NAN;
+}
+
+/* How a tensor moved so far. */
+typedef struct movements {
+    double sum, last; /* of the sizes, of which each was known; the last one */
+    uint64_t count;
+} movements;
+
+static inline void movements_add(movements *m, double size)
+{
+    if (!isfinite(size))
+        return;
+    m->sum += size;
+    m->last = size;
+    m->count++;
+}
+
+/* Had it faded when it came to stand, for so many pairs of saved steps? */
+static inline bool movements_have_faded(const movements *m, int64_t still)
+{
+    enum { REST_SHARE = 10 };
+    static const double REST_FADED = 0.1;
+    return m->count >= REST_SHARE && m->last < REST_FADED * m->sum / (double)m->count &&
+           REST_SHARE * still <= (int64_t)m->count;
 }
 
 #define UPDATE_MARK ((uint64_t)1 << 32) /* more than there are still pairs of a step */

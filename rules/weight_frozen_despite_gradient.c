@@ -21,8 +21,9 @@ enum { WEIGHTS, GRADIENTS }; /* slots, and roles */
 enum {
     STILL,
     MAGNITUDE,
-    WIDTH = MAGNITUDE + 1 + DIGESTS_COLUMNS
-}; /* values of a row: what the weight did (updates.h); mean |g|, -1: no gradient's row; its digest */
+    SIZE,
+    WIDTH = SIZE + 1 + DIGESTS_COLUMNS
+}; /* values of a row: what the weight did (updates.h); mean |g|, -1: no gradient's row; by how much; its digest */
 
 #define FADED 0.1 /* of a gradient's usual magnitude */
 
@@ -54,11 +55,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return status < 0 ? status : ASSAY_OK;
 }
 
-/* What the weight did since the saved step before. */
-static double movement(const assay_step_view *view, const assay_tensor_view *item)
+/* What the weight did since the saved step before; NULL: there is none. */
+static const assay_change *change_of(const assay_step_view *view, const assay_tensor_view *item)
 {
     const assay_result *result = assay_view_result(view, 0, item);
-    return movement_of(result ? &result->of.change : NULL, item->dtype);
+    return result ? &result->of.change : NULL;
 }
 
 /* mean |g|; 0 for that of a bias which is zero but for rounding; -1: it was not saved. */
@@ -87,8 +88,10 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             const assay_tensor_view *item = view->slot[k].items[i];
             if (!has_role(rule, view, k, item))
                 continue;
-            double row[WIDTH] = {k == WEIGHTS ? movement(view, item) : NO_PAIR,
-                                 k == GRADIENTS ? magnitude_of(rule, &view->slot[GRADIENTS], item) : -1};
+            const assay_change *change = k == WEIGHTS ? change_of(view, item) : NULL;
+            double row[WIDTH] = {k == WEIGHTS ? movement_of(change, item->dtype) : NO_PAIR,
+                                 k == GRADIENTS ? magnitude_of(rule, &view->slot[GRADIENTS], item) : -1,
+                                 size_of_movement(change)};
             digests_set(k == WEIGHTS ? item : NULL, row, WIDTH);
             status =
                 assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
@@ -167,6 +170,7 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
     bool at_rest = false; /* its last move was one of rounding */
     int64_t moves = 0;    /* pairs over which it moved, with known gradients */
     double usual = 0;     /* sum of their mean magnitudes */
+    movements sizes = {0};
     const int64_t least = least_pairs(r->rule);
     uint32_t gradient = gradient_of_weight(r->rule->trial, first.tensor);
     uint64_t i = from + 1;
@@ -179,6 +183,7 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
         before = row;
         if (row.value[STILL] == MOVED || row.value[STILL] == CREPT) {
             at_rest = row.value[STILL] == CREPT;
+            movements_add(&sizes, row.value[SIZE]);
             moves += is_known;
             usual += is_known ? magnitude : 0;
         }
@@ -188,8 +193,9 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
             run = magnitude > assay_param_real(p, "min_gradient") ? run + 1 : 0;
         if (!is_known || row.value[STILL] < 0 || row.step < r->rule->start_step || *status)
             continue;
-        const bool excused = at_rest && (row.step <= moved_last(r, row.worker) || run <= moves ||
-                                         magnitude < FADED * usual / (double)moves);
+        const bool excused = (at_rest && (row.step <= moved_last(r, row.worker) || run <= moves ||
+                                          magnitude < FADED * usual / (double)moves)) ||
+                             movements_have_faded(&sizes, run);
         char note[64];
         snprintf(note, sizeof note, "mean |gradient| %.3g", magnitude);
         assay_finding finding = {.step = row.step,

@@ -174,6 +174,12 @@ static bool is_all_weights(const assay_evidence *e, const assay_course_facts *fa
     return e->alike > 1 && e->tensors >= e->alike;
 }
 
+/* No weight moves, and what would move it is recorded: exactly nothing. */
+static bool is_all_weights_without_gradient(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return is_all_weights(e, facts) && strstr(e->note, "gradient is exactly zero");
+}
+
 /* ---- the table ---- */
 
 static const assay_cause_kind table[] = {

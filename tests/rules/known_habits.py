@@ -250,6 +250,47 @@ def warm_up_from_zero_with_accumulation(folder):
     return made.end(), [rule("frozen", "WeightFrozenDespiteGradient", fires()), rule("still", "UnchangedTensor", fires(), **TRAINED)]
 
 
+# -- a schedule that is done before the training is
+
+def cooled(folder, until, faded, steps=120):
+    """The rate falls from step 60 on, to nothing at `until`, where faded; else it is whole up to there."""
+    made, w = Made(folder, collections=COLLECTIONS), 0.5
+    for step in range(steps):
+        made.step(step, "TRAIN", step, {"fc.weight": numpy.full(8, w, "float32"), "gradient/fc.weight": numpy.full(8, 1e-2)})
+        w += 0 if step >= until else 1e-3 * (min(1.0, (until - step) / (until - 60)) if faded else 1.0)
+    return made.end()
+
+
+def stood(first):
+    return [rule("frozen", "WeightFrozenDespiteGradient", lambda e: e["first"]["step"] == first + 2),
+            rule("still", "UnchangedTensor", lambda e: e["first"]["step"] == first + 2, **TRAINED)]
+
+
+@case
+def schedule_that_ends_just_before(folder):
+    return cooled(folder, 112, True), [rule("frozen", "WeightFrozenDespiteGradient", fires()), rule("still", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
+def schedule_that_ends_far_too_early(folder):
+    """The training goes on for a third of its steps: the eighth of them is a tenth of those before."""
+    return cooled(folder, 80, True), [rule("frozen", "WeightFrozenDespiteGradient", lambda e: 80 < e["first"]["step"] <= 90)]
+
+
+@case
+def updates_that_stop_at_once(folder):
+    return cooled(folder, 112, False), stood(112)
+
+
+@case
+def weights_whose_gradient_is_zero(folder):
+    """They stand for want of a gradient: the finding says so."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {"fc.weight": numpy.full(8, 0.5, "float32"), "gradient/fc.weight": numpy.zeros(8, "float32")})
+    return made.end(), [rule("still", "UnchangedTensor", lambda e: e["first"]["note"] == "its gradient is exactly zero", **TRAINED)]
+
+
 # -- padding, and losses of any size
 
 def sequences(folder, padded, early=False):

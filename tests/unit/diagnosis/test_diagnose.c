@@ -73,6 +73,23 @@ static void test_gradients_died(void)
     }
 }
 
+/* Weights that stand for want of a gradient: nobody forgot to move them, and the cause lies further up. */
+static void test_weights_without_gradient(void)
+{
+    assay_evidence list[] = {evidence_of(0, "UnchangedTensor", "", 0, ASSAY_ROLE_WEIGHT)};
+    assay_diagnosis d;
+    for (int turn = 0; turn < 3; turn++) {
+        list[0].tensors = turn == 1 ? 2 : 3;
+        list[0].note = turn == 2 ? "" : "its gradient is exactly zero";
+        diagnose(list, 1, &NO_FACTS, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, turn == 0   ? "weights-without-gradient"
+                                                : turn == 1 ? "weight-untrained"
+                                                            : "no-weight-moves");
+        CU_ASSERT_EQUAL(d.cause[0].certainty, turn == 0 ? ASSAY_LIKELY : ASSAY_CERTAIN);
+        assay_diagnosis_release(&d);
+    }
+}
+
 /* What jumps where the data changed comes of that; what jumps elsewhere does not. */
 static void test_changed_data(void)
 {
@@ -419,6 +436,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"time before severity", test_time_before_severity},
                            {"gradients died", test_gradients_died},
+                           {"weights without a gradient", test_weights_without_gradient},
                            {"changed data", test_changed_data},
                            {"computation order", test_computation_order},
                            {"unrecorded steps", test_unrecorded_steps},
