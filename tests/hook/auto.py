@@ -390,6 +390,22 @@ def test_gradients_that_are_kept():
     assert late == {"scalar/gradients_kept_0": [1.0, 2.0, 3.0, 4.0]}, late
 
 
+def test_gradients_of_a_training_before():
+    """What a training before left in a weight that is frozen now is no gradient of this one. Handles of losses may be removed twice, as PyTorch's."""
+    net = Net()
+    nn.CrossEntropyLoss()(net(batch()[0]), torch.zeros(6, dtype=torch.long)).backward()
+    net.fc1.requires_grad_(False)
+
+    def frozen(net, loss, optimizer):
+        hook = assay_hook.auto(fresh(), net, budget=None)
+        for handle in hook._loss_handles:
+            handle.remove()
+        return hook
+    trial = train(net, frozen, evaluate=False)
+    named = set().union(*(names_of(step) for step in trial.steps.values()))
+    assert "Net_fc1.weight" in named and "gradient/Net_fc2.weight" in named and not any(n.startswith("gradient/Net_fc1") for n in named), named
+
+
 def test_parts_without_a_gradient_of_a_hook_that_is_told():
     """The other hook tells them as well, at the first recorded step from the twentieth update on."""
     def told(net, loss, optimizer):

@@ -99,6 +99,9 @@ class _EachLoss:
         calls.append(call)
 
     def remove(self):
+        """As a handle of PyTorch: a second time it does nothing."""
+        if self._call not in _EachLoss._told:
+            return
         _EachLoss._told.remove(self._call)
         if not _EachLoss._told:
             del assay_hook._torch().nn.modules.loss._Loss.__call__
@@ -345,7 +348,7 @@ class AutoHook(assay_hook.Hook):
         for name, parameter in parameters(self):
             if not self._has_weights:
                 self._save_torch(name, parameter)
-            if gradients and parameter.grad is not None:
+            if gradients and parameter.requires_grad and parameter.grad is not None:  # else it is of a training before
                 self._save_torch("gradient/" + name, parameter.grad)
         self._has_weights = True
         if gradients and self._scaler is not None:
