@@ -78,6 +78,15 @@ static int64_t end_of_first_steps(const assay_trial *info, uint32_t modes, int64
     return INT64_MAX;
 }
 
+/* Are the steps of a mode more than a use takes, so that some are left out? */
+static bool leaves_steps_out(const assay_trial *info, uint64_t most)
+{
+    bool leaves = false;
+    for (int mode = 0; mode < ASSAY_MODES; mode++)
+        leaves = leaves || assay_spread_stride(assay_trial_mode_steps(info, mode), most) > 1;
+    return leaves;
+}
+
 static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, const assay_source *source,
                                 const assay_engine_options *options)
 {
@@ -95,8 +104,10 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
     if (scope.modes == 0 || (none_there && (slot->flags & ASSAY_SLOT_PREFER_MODES)))
         scope.modes = UINT32_MAX;
     if (slot->first_steps > 0 && (slot->flags & ASSAY_SLOT_SPREAD)) {
-        scope.spread = source->info;
-        scope.most = (uint64_t)slot->first_steps;
+        if (leaves_steps_out(source->info, (uint64_t)slot->first_steps)) {
+            scope.spread = source->info;
+            scope.most = (uint64_t)slot->first_steps;
+        }
     } else if (slot->first_steps > 0) {
         int64_t end = end_of_first_steps(source->info, scope.modes, slot->first_steps);
         scope.to = end < scope.to ? end : scope.to;
