@@ -294,12 +294,24 @@ int assay_series_settle(assay_series *series)
     return ASSAY_OK;
 }
 
+/* Rows are packed as they lie in memory, where numbers lie there in the order of bytes of the packed form. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static const bool AS_IS = true;
+#else
+static const bool AS_IS = false;
+#endif
+_Static_assert(sizeof(series_row) == 16, "a row is packed as a step, a tensor, a worker and its values");
+
 /* Rows of all runs in one list: how a series was joined does not show in its bytes. */
 void assay_series_pack(const assay_series *series, assay_buf *out)
 {
     assay_put_u32(out, series->width);
     assay_put_u64(out, series->count);
-    for (size_t r = 0; r < series->run.count; r++)
+    for (size_t r = 0; r < series->run.count; r++) {
+        if (AS_IS) {
+            assay_put_bytes(out, series->run.list[r]->rows, series->run.list[r]->count * row_size(series));
+            continue;
+        }
         for (uint64_t i = 0; i < series->run.list[r]->count; i++) {
             const series_row *row = row_of(series, series->run.list[r], i);
             assay_put_i64(out, row->step);
@@ -308,6 +320,24 @@ void assay_series_pack(const assay_series *series, assay_buf *out)
             for (uint32_t k = 0; k < series->width; k++)
                 assay_put_f64(out, row->value[k]);
         }
+    }
+}
+
+static void get_row(assay_cursor *in, uint32_t width, series_row *row)
+{
+    if (AS_IS) {
+        const size_t size = assay_series_row_bytes(width);
+        const uint8_t *bytes = assay_get_bytes(in, size);
+        memset(row, 0, size);
+        if (bytes)
+            memcpy(row, bytes, size);
+        return;
+    }
+    *row = (series_row){.step = assay_get_i64(in)};
+    row->tensor = assay_get_u32(in);
+    row->worker = assay_get_u32(in);
+    for (uint32_t k = 0; k < width; k++)
+        row->value[k] = assay_get_f64(in);
 }
 
 /* Untrusted: the width must be that of the rule, rows are bounded by the bytes left, and steps must not go back,
@@ -325,11 +355,7 @@ int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, as
         status = ASSAY_ENOMEM;
     for (; status == ASSAY_OK && s->count < count; s->count++) {
         series_row *row = row_of(s, run, run->count++);
-        *row = (series_row){.step = assay_get_i64(in)};
-        row->tensor = assay_get_u32(in);
-        row->worker = assay_get_u32(in);
-        for (uint32_t k = 0; k < width; k++)
-            row->value[k] = assay_get_f64(in);
+        get_row(in, width, row);
         if (s->count && row->step < row_of(s, run, s->count - 1)->step)
             status = ASSAY_EFORMAT;
     }
