@@ -285,9 +285,17 @@ const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i)
 
 uint64_t assay_trial_find_step(const assay_trial *trial, int64_t step)
 {
-    uint64_t low = 0;
+    uint64_t low = 0, last = trial->step_count - 1;
+    if (trial->step_count == 0 || step < trial->steps[0].step || step > trial->steps[last].step)
+        return UINT64_MAX;
+    const double first = (double)trial->steps[0].step, length = (double)trial->steps[last].step - first;
+    if (length > 0) { /* steps mostly lie at one distance */
+        const uint64_t guess = (uint64_t)(((double)step - first) / length * (double)last + 0.5);
+        if (guess <= last && trial->steps[guess].step == step)
+            return guess;
+    }
     ASSAY_SEARCH(low, trial->step_count, trial->steps[low].step < step);
-    return low < trial->step_count && trial->steps[low].step == step ? low : UINT64_MAX;
+    return trial->steps[low].step == step ? low : UINT64_MAX;
 }
 
 uint64_t assay_trial_mode_rank(const assay_trial *trial, uint64_t i)
