@@ -94,6 +94,7 @@ struct doc {
     assay_arena *arena;
     int status;
     unsigned forms; /* of the next block */
+    unsigned meant; /* forms that it will be rendered in; 0: any */
     unsigned advices;
     doc_block root, *open; /* the innermost container */
     doc_block *block;      /* the last one that is no container, or the container whose title goes on; NULL: none */

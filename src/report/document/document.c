@@ -113,6 +113,16 @@ void doc_only(doc *d, unsigned forms)
     d->forms = forms;
 }
 
+void doc_will_be(doc *d, unsigned forms)
+{
+    d->meant = forms;
+}
+
+bool doc_can_be(const doc *d, unsigned forms)
+{
+    return d->meant == 0 || (d->meant & forms) != 0;
+}
+
 static void open_container(doc *d, doc_kind kind, const char *id, doc_tone tone)
 {
     doc_block *b = add_block(d, kind, id);

@@ -38,6 +38,10 @@ typedef enum doc_tone { DOC_PLAIN, DOC_GOOD, DOC_BAD, DOC_BROKEN, DOC_NONE, DOC_
 enum { DOC_TEXT = 1, DOC_HTML = 2, DOC_MARKDOWN = 4, DOC_JSON = 8, DOC_CSV = 16 };
 /* The next block, with all that is in it, appears in these forms only. */
 void doc_only(doc *d, unsigned forms);
+/* The document will be rendered in these forms alone. What would appear in others need not be made: doc_can_be() is false for
+ * these. */
+void doc_will_be(doc *d, unsigned forms);
+bool doc_can_be(const doc *d, unsigned forms);
 
 /* ---- containers: each ends with doc_end() ---- */
 

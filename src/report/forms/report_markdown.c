@@ -10,7 +10,7 @@ enum { MOST = 65000 };
 static int put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     doc *d;
-    ASSAY_TRY(report_make_document(report, &d));
+    ASSAY_TRY(report_make_document(report, DOC_MARKDOWN, &d));
     doc_render_markdown(d, MOST, out);
     doc_free(d);
     return assay_buf_status(out);

@@ -28,7 +28,7 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
 int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out)
 {
     doc *d;
-    ASSAY_TRY(report_make_document(report, &d));
+    ASSAY_TRY(report_make_document(report, DOC_TEXT, &d));
     doc_render_text(d, draw, out);
     doc_free(d);
     put_figures(report->outcome, out);

@@ -193,7 +193,7 @@ static void put_run(html_page *page, const assay_report *report)
 static void put_sections(html_page *page, const assay_report *report)
 {
     doc *d;
-    const int status = report_make_document(report, &d);
+    const int status = report_make_document(report, DOC_HTML, &d);
     put_document(page, d, status);
     doc_free(d);
     html_tensors(page);

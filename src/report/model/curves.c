@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
+#include "rule/trial_info.h"
 
 /* The rows of one implicit aggregation, in order of (tensor, mode, step). */
 typedef struct row_list {
@@ -15,6 +17,7 @@ typedef struct row_list {
     uint64_t *order;              /* owned */
     const assay_step_info **step; /* of each row in that order; NULL: nobody knows it; owned */
     uint64_t count;
+    ASSAY_VEC(uint64_t) first; /* where each curve begins in that order; owned */
 } row_list;
 
 static const assay_common_state *state_of(const assay_trial_outcome *trial, size_t number)
@@ -34,22 +37,31 @@ typedef struct moved {
     const assay_step_info *step;
 } moved;
 
-/* Orders the rows [first, end) of one tensor by mode, steps within it as they are. */
-static void order_by_mode(row_list *list, uint64_t first, uint64_t end, moved *scratch)
+/* Orders the rows [first, end) of one tensor by mode, steps within it as they are: each mode is a curve. 0 or
+ * ASSAY_ENOMEM. */
+static int order_by_mode(row_list *list, uint64_t first, uint64_t end, moved *scratch)
 {
-    uint64_t at = first, of_mode[ASSAY_MODES] = {0};
+    uint64_t at = first, of_mode[ASSAY_MODES] = {0}, position = UINT64_MAX;
     for (uint64_t i = first; i < end; i++) {
         const int64_t step = assay_series_row(list->series, list->order[i]).step;
-        scratch[i] = (moved){list->order[i], assay_trial_step(list->trial, assay_trial_find_step(list->trial, step))};
+        position = assay_trial_find_step_at(list->trial, position + 1, step); /* mostly they come one after the other */
+        scratch[i] = (moved){list->order[i], assay_trial_step(list->trial, position)};
         of_mode[mode_of(scratch[i].step)]++;
     }
-    for (int mode = 0; mode < ASSAY_MODES; mode++)
-        for (uint64_t i = first; of_mode[mode] > 0 && i < end; i++) {
+    for (int mode = 0; mode < ASSAY_MODES; mode++) {
+        uint64_t *begin = of_mode[mode] > 0 ? ASSAY_VEC_ADD(&list->first) : NULL;
+        if (of_mode[mode] == 0)
+            continue;
+        ASSAY_HAVE(begin);
+        *begin = at;
+        for (uint64_t i = first; i < end; i++) {
             if (mode_of(scratch[i].step) != mode)
                 continue;
             list->step[at] = scratch[i].step;
             list->order[at++] = scratch[i].row;
         }
+    }
+    return ASSAY_OK;
 }
 
 static int list_rows(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t number, row_list *out)
@@ -67,7 +79,7 @@ static int list_rows(const assay_outcome *outcome, const assay_trial_outcome *tr
         uint32_t tensor = assay_series_row(out->series, out->order[first]).tensor;
         for (end = first; end < out->count && assay_series_row(out->series, out->order[end]).tensor == tensor; end++)
             ;
-        order_by_mode(out, first, end, scratch);
+        made = order_by_mode(out, first, end, scratch) == ASSAY_OK;
     }
     free(scratch);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
@@ -78,64 +90,69 @@ static void release_rows(row_list *list)
     assay_series_free(list->own);
     free(list->order);
     free((void *)list->step);
+    free(list->first.list);
 }
 
-static bool begins_curve(const row_list *list, uint64_t i)
+/* Where a curve ends. */
+static uint64_t end_of(const row_list *list, size_t curve)
 {
-    return i == 0 || mode_of(list->step[i]) != mode_of(list->step[i - 1]) ||
-           assay_series_row(list->series, list->order[i]).tensor !=
-               assay_series_row(list->series, list->order[i - 1]).tensor;
+    return curve + 1 < list->first.count ? list->first.list[curve + 1] : list->count;
 }
 
-static size_t count_curves(const row_list *list)
+static uint32_t tensor_of(const row_list *list, size_t curve)
 {
-    size_t curves = 0;
-    for (uint64_t i = 0; i < list->count; i++)
-        curves += begins_curve(list, i);
-    return curves;
+    return assay_series_row(list->series, list->order[list->first.list[curve]]).tensor;
 }
 
 static int make_losses(const row_list *list, assay_curves *out)
 {
-    out->losses = assay_alloc_zeroed(count_curves(list), sizeof *out->losses);
+    out->losses = assay_alloc_zeroed(list->first.count, sizeof *out->losses);
     out->loss_points = assay_alloc_zeroed(list->count, sizeof *out->loss_points);
     ASSAY_HAVE(out->losses && out->loss_points);
-    for (uint64_t i = 0; i < list->count; i++) {
-        assay_row row = assay_series_row(list->series, list->order[i]);
-        const assay_step_info *step = list->step[i];
-        if (begins_curve(list, i))
-            out->losses[out->loss_count++] = (assay_loss_curve){row.tensor, mode_of(step), &out->loss_points[i], 0};
-        out->losses[out->loss_count - 1].count++;
-        out->loss_points[i] =
-            (assay_loss_point){row.step, step ? step->mode_step : row.step, row.value[ASSAY_LOSS_VALUE]};
+    out->loss_count = list->first.count;
+    for (size_t k = 0; k < list->first.count; k++) {
+        const uint64_t first = list->first.list[k], end = end_of(list, k);
+        out->losses[k] = (assay_loss_curve){tensor_of(list, k), mode_of(list->step[first]), &out->loss_points[first],
+                                            (size_t)(end - first)};
+        for (uint64_t i = first; i < end; i++) {
+            const assay_row row = assay_series_row(list->series, list->order[i]);
+            const assay_step_info *step = list->step[i];
+            out->loss_points[i] =
+                (assay_loss_point){row.step, step ? step->mode_step : row.step, row.value[ASSAY_LOSS_VALUE]};
+        }
     }
     return ASSAY_OK;
 }
 
+static assay_tensor_point tensor_point(const assay_row *row, const assay_step_info *step)
+{
+    return (assay_tensor_point){.step = row->step,
+                                .mode_step = step ? step->mode_step : row->step,
+                                .elements = row->value[ASSAY_CURVE_ELEMENTS],
+                                .norm = row->value[ASSAY_CURVE_NORM],
+                                .mean = row->value[ASSAY_CURVE_MEAN],
+                                .magnitude = row->value[ASSAY_CURVE_MAGNITUDE],
+                                .zeros = row->value[ASSAY_CURVE_ZEROS],
+                                .nonfinite = row->value[ASSAY_CURVE_NONFINITE],
+                                .workers = (uint32_t)assay_curve_whole(row->value[ASSAY_CURVE_WORKERS]),
+                                .dtype = assay_curve_int(row->value[ASSAY_CURVE_DTYPE]),
+                                .shape = assay_curve_whole(row->value[ASSAY_CURVE_SHAPE])};
+}
+
 static int make_tensors(const row_list *list, assay_curves *out)
 {
-    out->tensors = assay_alloc_zeroed(count_curves(list), sizeof *out->tensors);
+    out->tensors = assay_alloc_zeroed(list->first.count, sizeof *out->tensors);
     out->tensor_points = assay_alloc_zeroed(list->count, sizeof *out->tensor_points);
     ASSAY_HAVE(out->tensors && out->tensor_points);
-    for (uint64_t i = 0; i < list->count; i++) {
-        assay_row row = assay_series_row(list->series, list->order[i]);
-        const assay_step_info *step = list->step[i];
-        if (begins_curve(list, i))
-            out->tensors[out->tensor_count++] =
-                (assay_tensor_curve){row.tensor, mode_of(step), &out->tensor_points[i], 0};
-        out->tensors[out->tensor_count - 1].count++;
-        out->tensor_points[i] =
-            (assay_tensor_point){.step = row.step,
-                                 .mode_step = step ? step->mode_step : row.step,
-                                 .elements = row.value[ASSAY_CURVE_ELEMENTS],
-                                 .norm = row.value[ASSAY_CURVE_NORM],
-                                 .mean = row.value[ASSAY_CURVE_MEAN],
-                                 .magnitude = row.value[ASSAY_CURVE_MAGNITUDE],
-                                 .zeros = row.value[ASSAY_CURVE_ZEROS],
-                                 .nonfinite = row.value[ASSAY_CURVE_NONFINITE],
-                                 .workers = (uint32_t)assay_curve_whole(row.value[ASSAY_CURVE_WORKERS]),
-                                 .dtype = assay_curve_int(row.value[ASSAY_CURVE_DTYPE]),
-                                 .shape = assay_curve_whole(row.value[ASSAY_CURVE_SHAPE])};
+    out->tensor_count = list->first.count;
+    for (size_t k = 0; k < list->first.count; k++) {
+        const uint64_t first = list->first.list[k], end = end_of(list, k);
+        out->tensors[k] = (assay_tensor_curve){tensor_of(list, k), mode_of(list->step[first]),
+                                               &out->tensor_points[first], (size_t)(end - first)};
+        for (uint64_t i = first; i < end; i++) {
+            const assay_row row = assay_series_row(list->series, list->order[i]);
+            out->tensor_points[i] = tensor_point(&row, list->step[i]);
+        }
     }
     return ASSAY_OK;
 }
@@ -200,6 +217,15 @@ int assay_curves_of_losses(const assay_outcome *outcome, size_t trial, assay_cur
 int assay_curves_of_tensors(const assay_outcome *outcome, size_t trial, assay_curves *out)
 {
     return make(outcome, trial, TENSORS, out);
+}
+
+bool assay_curves_have_losses(const assay_outcome *outcome, size_t trial)
+{
+    const assay_trial_outcome *t = &outcome->trials[trial];
+    const assay_common_state *state = t->status == ASSAY_OK && t->info ? state_of(t, ASSAY_IMPLICIT_LOSSES) : NULL;
+    return outcome->job->implicit_count > 0 && state &&
+           (t->implicit[ASSAY_IMPLICIT_LOSSES].rows_size > 0 ||
+            (state->series && assay_series_count(state->series) > 0));
 }
 
 void assay_curves_release(assay_curves *curves)

@@ -61,6 +61,8 @@ int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *
 /* The same without the tensors, and without the losses: what is not looked at need not be put in order. */
 int assay_curves_of_losses(const assay_outcome *outcome, size_t trial, assay_curves *out);
 int assay_curves_of_tensors(const assay_outcome *outcome, size_t trial, assay_curves *out);
+/* Has the trial a loss at any step? Nothing is read for that. */
+bool assay_curves_have_losses(const assay_outcome *outcome, size_t trial);
 void assay_curves_release(assay_curves *curves);
 
 /* The curve of a tensor in a mode; NULL: there is none. O(log curves). */

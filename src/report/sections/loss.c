@@ -297,18 +297,9 @@ static void put_odd(const assay_report *report, doc *d)
     free(o.sorted);
 }
 
-static bool has_loss(const assay_report *report, size_t t, doc *d)
+static bool has_loss(const assay_report *report, size_t t)
 {
-    assay_curves curves;
-    if (!sections_read(&report->outcome->trials[t]))
-        return false;
-    const int status = assay_curves_of_losses(report->outcome, t, &curves);
-    doc_fail(d, status);
-    if (status != ASSAY_OK)
-        return false;
-    const bool has = curves.loss_count > 0;
-    assay_curves_release(&curves);
-    return has;
+    return sections_read(&report->outcome->trials[t]) && assay_curves_have_losses(report->outcome, t);
 }
 
 /* Drawn on the page alone: text has the figures where a job asks for them (loss_curve). */
@@ -316,8 +307,8 @@ void section_loss(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
     size_t with = 0;
-    for (size_t t = 0; t < outcome->trial_count; t++)
-        with += has_loss(report, t, d);
+    for (size_t t = 0; t < outcome->trial_count && doc_can_be(d, DOC_HTML); t++)
+        with += has_loss(report, t);
     if (with == 0)
         return;
     doc_only(d, DOC_HTML);
@@ -327,7 +318,7 @@ void section_loss(const assay_report *report, doc *d)
     else if (outcome->trial_count > 1)
         put_overlays(outcome, d);
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        if (!sections_shows(report, t) || !has_loss(report, t, d))
+        if (!sections_shows(report, t) || !has_loss(report, t))
             continue;
         if (outcome->trial_count > 1) {
             doc_details(d, NULL);

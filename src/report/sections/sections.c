@@ -13,11 +13,12 @@ static void (*const SECTIONS[])(const assay_report *, doc *) = {
 #undef X
 };
 
-int report_make_document(const assay_report *report, doc **out)
+int report_make_document(const assay_report *report, unsigned form, doc **out)
 {
     *out = NULL;
     doc *d = doc_new();
     ASSAY_HAVE(d);
+    doc_will_be(d, form);
     for (size_t i = 0; i < sizeof SECTIONS / sizeof *SECTIONS; i++)
         SECTIONS[i](report, d);
     int status = doc_status(d);

@@ -15,8 +15,9 @@
 #include "report/sections/sections.def"
 #undef X
 
-/* Makes the document of all sections, which the caller frees. ASSAY_ENOMEM, or the first failure of a section. */
-int report_make_document(const assay_report *report, doc **out);
+/* Makes the document of all sections as that form shows it (DOC_TEXT, DOC_HTML, ...), which the caller frees. ASSAY_ENOMEM, or
+ * the first failure of a section. */
+int report_make_document(const assay_report *report, unsigned form, doc **out);
 
 /* Adds how the report was made: the one section that depends on the run. (run.c) */
 void report_add_run(const assay_report *report, const assay_report_origin *origin, doc *d);
