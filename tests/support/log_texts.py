@@ -137,6 +137,13 @@ PRINTED = {
                           {("TRAIN", 40 * e + b): {"epoch": e, "Speed": 36.5, "Train-Acc": 0.5} for e in (0, 1) for b in (20, 40)}),
     "losses in short": ("     Epoch   gpu_mem       box       obj       cls     total    labels  img_size\n       0/99     1.75G    0.125     0.25   0.5    0.875        16       640: 100%|###| 37/37 [00:12<00:00]\n",
                         {("TRAIN", 0): {"box_loss": 0.125, "obj_loss": 0.25, "cls_loss": 0.5, "total_loss": 0.875, "labels": 16, "img_size": 640}}),
+    "modes in parentheses": ("".join("%d/9 * Epoch %d (_base): lr=0.5\n%d/9 * Epoch %d (train): loss=%d\n%d/9 * Epoch %d (valid): loss=%d\n" % (e, e, e, e, 9 - e, e, e, 20 - e) for e in (1, 2)),
+                             {(m, e): v for e in (1, 2) for m, v in (("TRAIN", {"epoch": e, "lr": 0.5, "loss": 9 - e}), ("EVAL", {"epoch": e, "loss": 20 - e}))}),
+    "ranks beside a level": ("".join("10/17/2025 16:31:5%d [INFO|DP=0|PP=1|TP=2]: iteration: %d / 99 | lm_loss: %d\n" % (i, i, 9 - i) for i in (1, 2)), {("TRAIN", i): {"lm_loss": 9 - i} for i in (1, 2)}),
+    "iterations within epochs": ("".join("Training epoch %d, iteration %d/1 | lr: 0.5 | global_step: %d | reduced_train_loss: %d | val_loss: 7\n" % (e, i, 2 * e + i, 9 - e) for e in (0, 1) for i in (0, 1)),
+                                 {(m, 2 * e + i): v for e in (0, 1) for i in (0, 1) for m, v in (("TRAIN", {"epoch": e, "iteration": i, "lr": 0.5, "reduced_train_loss": 9 - e}), ("EVAL", {"val_loss": 7}))}),
+    "result.json": ("".join('{"training_iteration": %d, "timesteps_total": %d, "info": {"learner": {"total_loss": %d}}, "done": false}\n' % (i, 4000 * i, 9 - i) for i in (1, 2)),
+                    {("TRAIN", 4000 * i): {"training_iteration": i, "info.learner.total_loss": 9 - i} for i in (1, 2)}),
     "results.txt": ("".join("%10s%10s%10.4g%10.4g%10.4g%10.4g%10d%10d%10.4g%10.4g%10.4g%10.4g%10.4g%10.4g%10.4g\n" % ("%d/9" % i, "3.2G", 0.5, 0.25, 0.125, 0.875, 12, 640, 0.5, 0.5, 0.25, 0.25, 1, 2, 3) for i in range(2)),
                     {(m, i): v for i in range(2) for m, v in (("EVAL", {"val/box_loss": 1, "val/obj_loss": 2, "val/cls_loss": 3}),
                                                               ("TRAIN", {"train/box_loss": 0.5, "train/obj_loss": 0.25, "train/cls_loss": 0.125, "train/total_loss": 0.875, "labels": 12, "img_size": 640,
@@ -214,6 +221,8 @@ def documents(w):
             ('{"train.loss": {"steps": [10, 20], "timestamps": ["a", "b"], "values": [3, 2]}}', {("TRAIN", 10): {"train.loss": 3}, ("TRAIN", 20): {"train.loss": 2}}),
             ('[{"epoch": 0, "loss": 3},\n {"epoch": 1, "loss": 2},\n {"epoch": 2, "loss": 1}]', course),
             ('[{"step": 0, "loss": 3}, 7, {"step": 1, "loss": 2}, {"step": 2, "loss": 1}]', course),
+            ('{"loss": {"0": 3, "1": 2, "2": 1}, "val_loss": {"0": 6, "1": null, "2": 4}}', {**course, ("EVAL", 0): {"val_loss": 6}, ("EVAL", 2): {"val_loss": 4}}),
+            ('{"loss": {"0": 3, "b": 2}}', None), ("[[1.5e9, 0, 3], [1.5e9, 1, 2]]", None),
             ('{"loss": ["mse"], "epochs": 10, "layers": [1, 2, 3]}', None), ('{"loss": [3]}', None), ("[1, 2, 3]", None), ('[{"epoch": 4, "loss": 3}]', {("TRAIN", 4): {"loss": 3}}),
             ('[{"text": "a", "label": 1}, {"text": "b", "label": 0}]', None), ('{"loss": 0.5}', None))):
         file = w.root / "documents" / str(i) / "history.json"
@@ -303,7 +312,7 @@ def no_courses(w):
 
 
 def one_series(w):
-    """A file a series, as DVCLive and TensorBoard's pages write them, is one run; what stands beside the values is none."""
+    """A file a series, as DVCLive and TensorBoard's pages write them, is one run, of JSON a run each; what stands beside the values is none."""
     def rows(head, scale):
         return head + "\n" + "".join("\t".join(["17"] * (head.count("\t") - 1) + ["%d" % i, "%g" % (scale * (9 - i))]) + "\n" for i in range(9))
     for place, folder in (("live", "plots/metrics"), ("live-before", "scalars"), ("live-two/a", "plots/metrics"), ("live-two/b", "plots/metrics")):
@@ -312,7 +321,9 @@ def one_series(w):
         logs.write(w.root / place / "metrics.json", '{"epoch": 8, "train": {"loss": 2}}')
     for run_of, tag, scale in (("a", "epoch", 1), ("a", "loss", 2), ("b", "loss", 2), ("b", "val_loss", 3)):
         logs.write(w.root / "exports" / ("run-%s-tag-%s.csv" % (run_of, tag)), rows("Wall time\tStep\tValue", scale).replace("\t", ","))
-    for place, expected in (("live", [{"epoch": 9, "train/loss": 18, "val/loss": 27}]), ("live-before", [{"epoch": 9, "train/loss": 18, "val/loss": 27}]),
+    for tag, scale in (("loss", 2), ("Acc", 3)):
+        logs.write(w.root / "exports-json" / ("run-a-tag-%s.json" % tag), str([[1.5e9 + i, i, scale * (9 - i)] for i in range(9)]))
+    for place, expected in (("exports-json", [{"Acc": 27}, {"loss": 18}]), ("exports-json/run-a-tag-Acc.json", [{"Acc": 27}]), ("live", [{"epoch": 9, "train/loss": 18, "val/loss": 27}]), ("live-before", [{"epoch": 9, "train/loss": 18, "val/loss": 27}]),
                             ("live-two", 2 * [{"epoch": 9, "train/loss": 18, "val/loss": 27}]), ("exports", [{"epoch": 9, "loss": 18}, {"loss": 18, "val_loss": 27}]),
                             ("exports/run-b-tag-val_loss.csv", [{"val_loss": 27}])):
         bodies = [w.run(w.root / place, ranks=n) for n in w.ranks]

@@ -82,7 +82,8 @@ static bool has_reward(const metrics_table *t)
     return found;
 }
 
-static const char *const STEP_NAMES[] = {"step", "global_step", "iteration", "iter", "_step", "epoch"};
+static const char *const STEP_NAMES[] = {"step",  "global_step", "iteration",         "iter",
+                                         "_step", "epoch",       "training_iteration" /* of Ray */};
 enum { STEP_NAMES_COUNT = sizeof STEP_NAMES / sizeof *STEP_NAMES };
 
 /* The column of steps; SIZE_MAX: there is none. Other words for it stand in tables of all kinds: there a loss or a

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "container/json_items.h"
+#include "format/metrics/one_series.h"
 
 enum { DEPTH_MOST = 4 };
 
@@ -27,6 +28,8 @@ typedef struct document {
     uint64_t losses;
     char tag[METRICS_TAG_MOST + 1];
     int status;
+    const char *export_tag; /* of the series that the file is, as its name says; NULL: it says nothing */
+    size_t export_length;
     metrics_line_take *row; /* takes an element of a list */
     void *context;
 } document;
@@ -110,6 +113,42 @@ static bool take_steps_and_values(document *d, const char *text, size_t size, si
     return sound;
 }
 
+/* An object whose members' names are whole numbers, as pandas writes a column: these are the steps of the members' values.
+ * False: it is another one; nothing was put then. */
+static bool take_numbered(document *d, const char *text, size_t size, size_t length)
+{
+    numbers steps = {0}, values = {0};
+    assay_pull pull = {0};
+    bool sound = true;
+    assay_pull_start(&pull, text, size);
+    for (bool more = assay_pull_open(&pull, '{', '}'); more && sound; more = assay_pull_more(&pull, '}')) {
+        const char *key = NULL;
+        size_t key_length = 0;
+        int64_t number = 0;
+        double value = 0;
+        sound = assay_pull_key(&pull, &key, &key_length);
+        const char *end = sound ? key + key_length : NULL;
+        sound = sound && metrics_take_digits(&key, end, &number) && key == end && number >= 0;
+        const metrics_scalar scalar = sound ? metrics_json_scalar(&pull, &value) : METRICS_DAMAGED;
+        sound = sound && (scalar == METRICS_NUMBER || scalar == METRICS_NULL);
+        figure *step = sound ? ASSAY_VEC_ADD(&steps) : NULL, *own = step ? ASSAY_VEC_ADD(&values) : NULL;
+        if (sound && !own)
+            d->status = ASSAY_ENOMEM;
+        sound = own != NULL;
+        if (sound) {
+            *step = (figure){(double)number, true};
+            *own = (figure){value, scalar == METRICS_NUMBER};
+        }
+    }
+    sound = sound && !pull.fault && values.count > 1;
+    if (sound)
+        put_series(d, &steps, &values, length);
+    assay_pull_release(&pull);
+    free(steps.list);
+    free(values.list);
+    return sound;
+}
+
 /* Puts what a value holds, whose name is the tag's first bytes. */
 static void take_value(document *d, const char *text, size_t size, size_t length, unsigned depth)
 {
@@ -123,7 +162,8 @@ static void take_value(document *d, const char *text, size_t size, size_t length
         assay_pull_release(&pull);
         return;
     }
-    if (size == 0 || *text != '{' || depth == DEPTH_MOST || take_steps_and_values(d, text, size, length))
+    if (size == 0 || *text != '{' || depth == DEPTH_MOST || take_steps_and_values(d, text, size, length) ||
+        take_numbered(d, text, size, length))
         return;
     assay_pull_start(&pull, text, size);
     for (bool more = assay_pull_open(&pull, '{', '}'); more && d->status == ASSAY_OK;
@@ -208,11 +248,27 @@ static int take_member(document *d, const char *key, const char *text, size_t si
     return d->status;
 }
 
+/* A time of the day, a step and a value, as a page of TensorBoard hands them out. 0, 1: it is none, or a status. */
+static int take_export(document *d, const char *text, size_t size)
+{
+    int64_t step = 0;
+    if (!d->export_tag || d->export_length > METRICS_TAG_MOST || size == 0 || *text != '[')
+        return 1;
+    assay_pull_start(&d->pull, text, size);
+    if (!take_list(d, &d->pull, &d->list) || d->list.count != 3 || !d->list.list[0].is || !d->list.list[1].is ||
+        !d->list.list[2].is || !metrics_step_of(d->list.list[1].value, &step) || step < 0)
+        return d->status == ASSAY_OK ? 1 : d->status;
+    d->losses++; /* the form and the file's name prove it, whichever figure it is */
+    return metrics_put(d->log, d->export_tag, d->export_length, 0, step, d->list.list[2].value);
+}
+
 /* An element of the list at the top. */
 static int take_row(document *d, const char *key, const char *text, size_t size)
 {
     (void)key;
-    const int taken = d->row(d->context, text, size);
+    int taken = take_export(d, text, size);
+    if (taken == 1)
+        taken = d->row(d->context, text, size);
     metrics_add(d->log, METRICS_ROWS);
     if (taken == 1)
         metrics_unknown(d->log, text, size);
@@ -223,6 +279,7 @@ int metrics_document_read(metrics_log *log, const char *path, metrics_line_take 
                           assay_error *err)
 {
     document d = {.log = log, .row = row, .context = context};
+    d.export_tag = metrics_export_tag(path, &d.export_length);
     assay_error why = {{0}};
     int status = each_item(&d, path, '[', take_row, &why);
     if (status == ASSAY_OK) { /* what stands before damage is taken all the same */

@@ -1,5 +1,6 @@
 /* document.h - courses that a file has as one JSON value: Keras' history ({"loss": [...], "val_loss": [...]}), Sacred's
- * metrics ({"loss": {"steps": [...], "values": [...]}}), and lists of rows ([{"epoch": 1, "loss": 0.5}, ...]). */
+ * metrics ({"loss": {"steps": [...], "values": [...]}}), columns of pandas ({"loss": {"0": 0.5, ...}}), lists of rows
+ * ([{"epoch": 1, "loss": 0.5}, ...]), and one series of TensorBoard's page ([[time, step, value], ...] in "run-a-tag-loss.json"). */
 #pragma once
 
 #include "format/metrics/printed.h"

@@ -42,6 +42,9 @@ static bool take_iteration(const char *line, const char *end, head *h)
     int64_t most = 0;
     for (const char *p = line; (p = find(p, end, " iteration "));) {
         const char *q = p;
+        const char *before = p - sizeof " iteration ";
+        if (before >= line && *before == ',') /* "epoch 1, iteration 3/149 |": it counts within the epoch */
+            continue;
         if (!metrics_take_digits(&q, end, &h->step) || q == end || *q != '/')
             continue;
         q++;

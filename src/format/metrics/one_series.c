@@ -28,18 +28,26 @@ static size_t find_metrics(const char *path, size_t *base)
     return 0;
 }
 
+const char *metrics_export_tag(const char *path, size_t *length)
+{
+    const char *at = strstr(metrics_base(path), METRICS_EXPORT_TAG);
+    const size_t stem = metrics_stem(path), from = at ? (size_t)(at - path) + sizeof METRICS_EXPORT_TAG - 1 : stem;
+    *length = from < stem ? stem - from : 0;
+    return *length > 0 ? path + from : NULL;
+}
+
 /* TensorBoard's pages call them "run-<run>-tag-<tag>.csv". */
 static void take_export(const char *path, size_t directory, size_t stem, metrics_one_series *out)
 {
-    static const char tag[] = "-tag-", run[] = "run-";
-    const char *name = metrics_base(path), *at = strstr(name, tag);
-    out->tag = name;
-    out->tag_length = stem - (size_t)(name - path);
-    if (!at || (size_t)(at - path) + sizeof tag - 1 >= stem)
+    static const char run[] = "run-";
+    const char *name = metrics_base(path), *tag = metrics_export_tag(path, &out->tag_length);
+    const char *at = tag ? tag - (sizeof METRICS_EXPORT_TAG - 1) : NULL;
+    out->tag = tag ? tag : name;
+    out->of_run = tag != NULL;
+    if (!tag) {
+        out->tag_length = stem - (size_t)(name - path);
         return;
-    out->tag = at + sizeof tag - 1;
-    out->tag_length = stem - (size_t)(out->tag - path);
-    out->of_run = true;
+    }
     if (strncmp(name, run, sizeof run - 2) == 0) /* older ones have "run_" */
         name += sizeof run - 1;
     const bool whole = at - name == 1 && *name == '.';

@@ -5,6 +5,11 @@
 #include "base/path.h"
 #include "format/metrics/table.h"
 
+/* Stands before the tag in the name of a file that a page of TensorBoard hands out. */
+#define METRICS_EXPORT_TAG "-tag-"
+/* That tag, within the file's path; NULL: the name has none. */
+const char *metrics_export_tag(const char *path, size_t *length);
+
 typedef struct metrics_one_series {
     size_t column; /* of its values */
     const char *tag;

@@ -71,7 +71,8 @@ static void drop_name(scan *s)
     static const char *const environments[] = {"dev"}; /* alone it is the machine's, and no set of data */
     leading l = {0};
     if (s->words > 0 && strchr("TtVvEeDdPp", *s->name[0])) { /* as all such words begin: most phrases need no look */
-        const size_t length = (size_t)(s->name_end - s->name[0]);
+        size_t length = (size_t)(s->name_end - s->name[0]);
+        length -= length > 0 && s->name_end[-1] == ')' && !memchr(s->name[0], '(', length);
         metrics_words(s->name[0], length, note_leading, &l);
         if (l.mode && !l.others && !metrics_is_among(environments, 1, s->name[0], length))
             s->mode = l.mode;
@@ -323,6 +324,9 @@ static const char *skip_parentheses(const char *p, const char *end)
     p = skip_blanks(p, end);
     const size_t room = end - p < PARENTHESES_MOST ? (size_t)(end - p) : PARENTHESES_MOST;
     const char *close = p < end && *p == '(' ? memchr(p, ')', room) : NULL;
+    if (close &&
+        is_mode_word(p + 1, (size_t)(close - p) - 1)) /* "Epoch 1 (valid): loss=2": it says of what the rest is */
+        return p;
     return close ? skip_blanks(close + 1, end) : p;
 }
 
@@ -490,6 +494,18 @@ static bool take_step_list(scan *s)
     return true;
 }
 
+/* Where a bracket ends that has a level and ranks, as "[INFO|DP=0|PP=0|TP=0]": they are no figures. NULL: it is another. */
+static const char *end_of_prefix(const char *from, const char *end)
+{
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR"};
+    const char *close = memchr(from, ']', (size_t)(end - from)),
+               *bar = close ? memchr(from, '|', (size_t)(close - from)) : NULL;
+    return bar && !memchr(from, ' ', (size_t)(close - from)) &&
+                   is_word(from, bar, levels, sizeof levels / sizeof *levels)
+               ? close + 1
+               : NULL;
+}
+
 /* "[ 50/1251 (4%)]", "[3]" behind a name. What else stands in brackets is read as the rest of the line is; of a list
  * that has a name the first number is its value. */
 static void take_bracket(scan *s)
@@ -499,6 +515,12 @@ static void take_bracket(scan *s)
     double value = 0;
     const bool number = behind && take_double(at, behind, &value);
     const int64_t of = number ? take_of(&behind, end) : -1;
+    const char *prefix = number ? NULL : end_of_prefix(at, end);
+    if (prefix) {
+        drop_name(s);
+        s->p = prefix;
+        return;
+    }
     behind = number ? skip_parentheses(behind, end) : NULL;
     if (number && behind < end && *behind == ']') {
         s->p = behind + 1;

@@ -11,6 +11,7 @@
 #include "base/keys.h"
 #include "base/path.h"
 #include "format/metrics/metrics.h"
+#include "format/metrics/one_series.h"
 
 /* The kinds that a file may be of by the name that it had: before it was put aside, or before one byte of its ending
  * was another. */
@@ -51,13 +52,13 @@ static void note_word(void *context, const char *word, size_t length)
     *found = *found || metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
-/* "history.json", "training_log.json": most files that end so are none, and these are looked at where there is no other log. */
+/* "history.json", "training_log.json", "run-a-tag-loss.json": most files that end so are none, and these are looked at where there is no other log. */
 static bool is_called_as_document(const char *name)
 {
     bool found = false;
     if (assay_path_ends(name, ".json"))
         metrics_words(name, strlen(name), note_word, &found);
-    return found;
+    return found || (assay_path_ends(name, ".json") && strstr(name, METRICS_EXPORT_TAG));
 }
 
 bool metrics_may_be_passed(const char *name)

@@ -25,7 +25,7 @@ bool metrics_is_row_name(const char *packed)
     char name[ASSAY_PATH_ROOM];
     unpacked_name(packed, name);
     return assay_path_ends(name, ".jsonl") || assay_path_ends(name, ".log.json") || strcmp(name, "metrics.json") == 0 ||
-           strcmp(name, "scalars.json") == 0;
+           strcmp(name, "scalars.json") == 0 || strcmp(name, "result.json") == 0;
 }
 
 int metrics_has_line(assay_store *store, const char *path, metrics_line_test *test, assay_error *err)
