@@ -238,14 +238,6 @@ static const assay_values *values_of(const law_step *step, const assay_tensor_vi
     return result ? &result->of.values : NULL;
 }
 
-static bool all_finite(const assay_values *v)
-{
-    double sum = 0;
-    for (uint64_t i = 0; i < v->count; i++)
-        sum += 0 * v->value[i];
-    return sum == 0;
-}
-
 /* A whole number from `least` on that a module says of axis `at`, or of all axes at once. */
 static bool take_argument(const char *module, const char *name, int at, int64_t least, int64_t *value)
 {
@@ -336,7 +328,7 @@ static int test_output(const law_step *step, const assay_tensor_view *y, const a
     pooling p = {.rounding = law_rounding(y->dtype)};
     if (!of_x || !of_y || of_y->count == 0 || p.rounding == 0 || x->dtype != y->dtype || x->dims != y->dims ||
         x->dims < 3 || x->dims > 4 || x->shape[0] != y->shape[0] || x->shape[1] != y->shape[1] || x->shape[2] == 0 ||
-        x->shape[x->dims - 1] == 0 || !all_finite(of_x))
+        x->shape[x->dims - 1] == 0 || x->stats->nan + x->stats->pos_inf + x->stats->neg_inf > 0)
         return ASSAY_OK;
     p.x = of_x->value;
     p.y = of_y->value;

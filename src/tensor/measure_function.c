@@ -328,22 +328,63 @@ static bool all_finite(const double *x, size_t n)
     return meter_joined(sum) == 0;
 }
 
-/* Behind the first elements: are n more, of 32 or 16 bits, what nothing is changed by? So are nearly all. */
-static bool is_as_before(const assay_meter *m, uint64_t position, const uint8_t *y, const uint8_t *x, size_t n)
+/* Elements of a block that are to be looked at. false: one has an input that is no number. */
+static bool try_some(const assay_meter *m, int function, const float *y, const float *x, const uint16_t *which,
+                     size_t n, uint64_t at)
+{
+    const function_state *s = meter_state((assay_meter *)m);
+    assay_function_fit *fit = (assay_function_fit *)m->kept + function;
+    double of_y[METER_BLOCK], of_x[METER_BLOCK], f[METER_BLOCK], size[METER_BLOCK];
+    for (size_t i = 0; i < n; i++) {
+        of_y[i] = (double)y[which[i]];
+        of_x[i] = (double)x[which[i]];
+        if (!isfinite(of_x[i]))
+            return false;
+    }
+    functions_of(m, function, of_x, n, f, size);
+    for (size_t i = 0; i < n; i++)
+        look(fit, fabs(of_y[i] - f[i]), at_most(&s->bound, f[i], size[i]), at + which[i]);
+    return true;
+}
+
+/* One function on n floats from `at` on. Those are looked at that may be beyond the bound; where single precision does not tell,
+ * those that are worse than all so far. false: nothing was done, since it takes more than that. */
+static bool try_floats(const assay_meter *m, int function, const float *y, const float *x, size_t n, uint64_t at)
+{
+    const function_state *s = meter_state((assay_meter *)m);
+    const function_bound limit = limit_of(s, (assay_function_fit *)m->kept + function);
+    const uint8_t *of_y = (const uint8_t *)y, *of_x = (const uint8_t *)x;
+    uint16_t which[METER_BLOCK];
+    const size_t doubts = m->kernels->doubts32(function, of_x, of_y, n, &s->bound, which);
+    if (doubts == SIZE_MAX)
+        return m->kernels->fits32(function, of_x, of_y, n, &limit);
+    return doubts == 0 || try_some(m, function, y, x, which, doubts, at);
+}
+
+/* Behind the first elements, of 32 or 16 bits, where one function is left that they may be. false: nothing was done. */
+static bool add_floats(const assay_meter *m, uint64_t at, const uint8_t *y, const uint8_t *x, size_t n)
 {
     const assay_function_fit *fit = m->kept;
-    const function_state *s = meter_state((assay_meter *)m);
     float of_y[METER_BLOCK], of_x[METER_BLOCK];
-    if (position < TRIED || fit[ASSAY_FUNCTION_DROPOUT].broken != UINT64_MAX || m->dtype == ASSAY_FLOAT64 ||
+    int open = ASSAY_FUNCTION_DROPOUT, count = 0;
+    for (int f = 0; f < ASSAY_FUNCTIONS; f++)
+        if (fit[f].broken != UINT64_MAX) {
+            open = f;
+            count++;
+        }
+    if (at < TRIED || count != 1 || open == ASSAY_FUNCTION_DROPOUT || m->dtype == ASSAY_FLOAT64 ||
         m->reference_dtype == ASSAY_FLOAT64)
         return false;
     y = meter_floats(m->dtype, y, n, of_y);
     x = meter_floats(m->reference_dtype, x, n, of_x);
-    for (int f = 0; f < ASSAY_FUNCTION_DROPOUT; f++) {
-        const function_bound limit = limit_of(s, &fit[f]);
-        if (fit[f].broken != UINT64_MAX && !m->kernels->fits32(f, x, y, n, &limit))
-            return false;
-    }
+    if (y != (const uint8_t *)of_y) /* pieces may lie anywhere */
+        memcpy(of_y, y, n * sizeof *of_y);
+    if (x != (const uint8_t *)of_x)
+        memcpy(of_x, x, n * sizeof *of_x);
+    if (!try_floats(m, open, of_y, of_x, n, at))
+        return false;
+    if ((at + n) % METER_BLOCK == 0)
+        close_functions(m, at + n);
     return true;
 }
 
@@ -358,7 +399,7 @@ static bool feed(assay_meter *m, const meter_piece *piece)
         const uint64_t position = m->position + at,
                        most = position < TRIED ? TRIED - position : METER_BLOCK - position % METER_BLOCK;
         n = piece->elements - at < most ? piece->elements - at : most;
-        if (is_as_before(m, position, piece->bytes + at * size, piece->reference + at * other, (size_t)n))
+        if (add_floats(m, position, piece->bytes + at * size, piece->reference + at * other, (size_t)n))
             continue;
         assay_to_double(m->dtype, piece->bytes + at * size, (size_t)n, y);
         assay_to_double(m->reference_dtype, piece->reference + at * other, (size_t)n, x);

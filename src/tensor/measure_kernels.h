@@ -11,7 +11,7 @@
 
 #include "base/simd.h"
 
-enum { MEASURE_LANES = 8, SINGLE_LANES = 32, SKETCH_ROWS = 64, ROWS_AT_ONCE = 4 };
+enum { MEASURE_LANES = 8, SINGLE_LANES = 32, SKETCH_ROWS = 64, ROWS_AT_ONCE = 4, FUNCTION_BLOCK = 1024 };
 
 /* A block of a comparison under way. */
 typedef struct change_lanes {
@@ -125,6 +125,10 @@ typedef struct measure_kernels {
     void (*functions)(int function, const double *x, size_t n, double *y, double *size);
     /* Of floats: is each x finite, and y within what is allowed of that? false: perhaps, if they are too few for a vector. */
     bool (*fits32)(int function, const uint8_t *x, const uint8_t *y, size_t n, const function_bound *b);
+    /* Of at most FUNCTION_BLOCK floats: which are not surely within what is allowed, by single precision, which may be off by 4 u
+     * itself; those where x is no finite number, too. SIZE_MAX: of a function that has no such form, or too few. */
+    size_t (*doubts32)(int function, const uint8_t *x, const uint8_t *y, size_t n, const function_bound *b,
+                       uint16_t *at);
     /* Are all n elements within what is allowed? None is that is NaN. */
     bool (*all_within)(const double *y, const double *f, const double *size, size_t n, const function_bound *b);
 } measure_kernels;

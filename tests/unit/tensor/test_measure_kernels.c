@@ -288,6 +288,18 @@ static void run_fits32(const measure_kernels *k, const input *in, output *out)
         out->counted = 2 * out->counted + k->fits32(f, in->a, in->b, in->n, &BOUND);
 }
 
+static void run_doubts32(const measure_kernels *k, const input *in, output *out)
+{
+    static const function_bound BOUND = {0x1p-20, 0x1p-20, 0x1p-126};
+    uint16_t at[FUNCTION_BLOCK];
+    const size_t n = in->n < FUNCTION_BLOCK ? in->n : FUNCTION_BLOCK;
+    for (int f = 0; n >= 2 * MEASURE_LANES && f < ASSAY_FUNCTION_DROPOUT; f++) {
+        const size_t count = k->doubts32(f, in->a, in->b, n, &BOUND, at);
+        for (size_t i = 0; count != SIZE_MAX && i < count; i++)
+            out->count[at[i]] |= 1U << f;
+    }
+}
+
 static bool same_numbers(const double *x, const double *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -372,50 +384,70 @@ static void test_all(void)
         const char *name;
         run_kernel *run;
         int dtype;
-    } KERNELS[] = {KERNEL(single32, ASSAY_FLOAT32),
-                   KERNEL(moved64, ASSAY_FLOAT64),
-                   KERNEL(single_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(bound32, ASSAY_FLOAT32),
-                   KERNEL(bound_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(change32, ASSAY_FLOAT32),
-                   KERNEL(change64, ASSAY_FLOAT64),
-                   KERNEL(finite32, ASSAY_FLOAT32),
-                   KERNEL(finite64, ASSAY_FLOAT64),
-                   KERNEL(squares32, ASSAY_FLOAT32),
-                   KERNEL(squares64, ASSAY_FLOAT64),
-                   KERNEL(change_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(squares_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(finite_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(columns32, ASSAY_FLOAT32),
-                   KERNEL(columns64, ASSAY_FLOAT64),
-                   KERNEL(inside32, ASSAY_FLOAT32),
-                   KERNEL(inside64, ASSAY_FLOAT64),
-                   KERNEL(split32, ASSAY_FLOAT32),
-                   KERNEL(split64, ASSAY_FLOAT64),
-                   KERNEL(within32, ASSAY_FLOAT32),
-                   KERNEL(within64, ASSAY_FLOAT64),
-                   KERNEL(column_sums, ASSAY_FLOAT64),
-                   KERNEL(channel_sums, ASSAY_FLOAT64),
-                   KERNEL(product_sums, ASSAY_FLOAT64),
-                   KERNEL(row_sums32, ASSAY_FLOAT32),
-                   KERNEL(functions, ASSAY_FLOAT64),
-                   KERNEL(fits32, ASSAY_FLOAT32),
-                   KERNEL(two_squares32, ASSAY_FLOAT32),
-                   KERNEL(change_float16, ASSAY_FLOAT16),
-                   KERNEL(finite_float16, ASSAY_FLOAT16),
-                   KERNEL(moved_float16, ASSAY_FLOAT16),
-                   KERNEL(squares_float16, ASSAY_FLOAT16),
-                   KERNEL(outside32, ASSAY_FLOAT32),
-                   KERNEL(outside64, ASSAY_FLOAT64),
-                   KERNEL(equal32, ASSAY_FLOAT32),
-                   KERNEL(equal64, ASSAY_FLOAT64),
-                   KERNEL(equal_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(equal_float16, ASSAY_FLOAT16),
-                   KERNEL(magnitudes32, ASSAY_FLOAT32),
-                   KERNEL(octets, ASSAY_INT8)};
+    } KERNELS[] = {KERNEL(single32, ASSAY_FLOAT32),          KERNEL(moved64, ASSAY_FLOAT64),
+                   KERNEL(single_bfloat16, ASSAY_BFLOAT16),  KERNEL(bound32, ASSAY_FLOAT32),
+                   KERNEL(bound_bfloat16, ASSAY_BFLOAT16),   KERNEL(change32, ASSAY_FLOAT32),
+                   KERNEL(change64, ASSAY_FLOAT64),          KERNEL(finite32, ASSAY_FLOAT32),
+                   KERNEL(finite64, ASSAY_FLOAT64),          KERNEL(squares32, ASSAY_FLOAT32),
+                   KERNEL(squares64, ASSAY_FLOAT64),         KERNEL(change_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(squares_bfloat16, ASSAY_BFLOAT16), KERNEL(finite_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(columns32, ASSAY_FLOAT32),         KERNEL(columns64, ASSAY_FLOAT64),
+                   KERNEL(inside32, ASSAY_FLOAT32),          KERNEL(inside64, ASSAY_FLOAT64),
+                   KERNEL(split32, ASSAY_FLOAT32),           KERNEL(split64, ASSAY_FLOAT64),
+                   KERNEL(within32, ASSAY_FLOAT32),          KERNEL(within64, ASSAY_FLOAT64),
+                   KERNEL(column_sums, ASSAY_FLOAT64),       KERNEL(channel_sums, ASSAY_FLOAT64),
+                   KERNEL(product_sums, ASSAY_FLOAT64),      KERNEL(row_sums32, ASSAY_FLOAT32),
+                   KERNEL(functions, ASSAY_FLOAT64),         KERNEL(fits32, ASSAY_FLOAT32),
+                   KERNEL(doubts32, ASSAY_FLOAT32),          KERNEL(two_squares32, ASSAY_FLOAT32),
+                   KERNEL(change_float16, ASSAY_FLOAT16),    KERNEL(finite_float16, ASSAY_FLOAT16),
+                   KERNEL(moved_float16, ASSAY_FLOAT16),     KERNEL(squares_float16, ASSAY_FLOAT16),
+                   KERNEL(outside32, ASSAY_FLOAT32),         KERNEL(outside64, ASSAY_FLOAT64),
+                   KERNEL(equal32, ASSAY_FLOAT32),           KERNEL(equal64, ASSAY_FLOAT64),
+                   KERNEL(equal_bfloat16, ASSAY_BFLOAT16),   KERNEL(equal_float16, ASSAY_FLOAT16),
+                   KERNEL(magnitudes32, ASSAY_FLOAT32),      KERNEL(octets, ASSAY_INT8)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
+}
+
+/* What is beyond its bound is in doubt, wherever and by however little; what was computed in single precision is not. */
+static void test_doubts(void)
+{
+    enum { N = FUNCTION_BLOCK, ROUNDS = 600 };
+    static const int FUNCTIONS[] = {ASSAY_FUNCTION_GELU, ASSAY_FUNCTION_GELU_TANH, ASSAY_FUNCTION_SILU,
+                                    ASSAY_FUNCTION_SIGMOID};
+    static const double SIZES[] = {0x1p-24, 0x1p-8, 0x1p-11};
+    static float x[N], y[N];
+    static double wide[N], f[N], size[N];
+    unsigned missed = 0, doubted = 0;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const int function = FUNCTIONS[round % 4];
+        const function_bound bound = {SIZES[round / 4 % 3], 8 * 0x1p-24, 0x1p-126};
+        const measure_kernels *k = assay_measure_kernels_of(assay_simd_level());
+        const bool off = round / 12 % 2;
+        uint16_t at[N];
+        for (int i = 0; i < N; i++) /* from 1e-5 to beyond 100 */
+            wide[i] = x[i] =
+                (float)(exp2((double)(random_bits() % 240000) / 10000 - 17) * (random_bits() % 2 ? 1 : -1));
+        k->functions(function, wide, N, f, size);
+        for (int i = 0; i < N; i++) {
+            const double most = bound.rounding * fabs(f[i]) + bound.arithmetic * size[i] + bound.least;
+            const double by = most * (1 + (double)(random_bits() % 1000 + 1) / 1000);
+            y[i] = (float)(f[i] + (random_bits() % 2 ? by : -by) * off);
+        }
+        const size_t count = k->doubts32(function, (const uint8_t *)x, (const uint8_t *)y, N, &bound, at);
+        CU_ASSERT_NOT_EQUAL_FATAL(count, SIZE_MAX);
+        for (int i = 0, next = 0; off && i < N; i++) {
+            const bool is_there = (size_t)next < count && at[next] == i;
+            const double apart = fabs((double)y[i] - f[i]); /* rounding may have brought it back */
+            missed += !is_there && apart > bound.rounding * fabs(f[i]) + bound.arithmetic * size[i] + bound.least;
+            next += is_there;
+        }
+        for (size_t i = 0; !off && i < count; i++) /* subnormal results have no relative precision */
+            doubted += fabs(f[at[i]]) > 0x1p-100;
+    }
+    CU_ASSERT_EQUAL(missed, 0);
+    CU_ASSERT_EQUAL(doubted, 0);
 }
 
 /* What near32 takes as close is: about both tolerances, and wherever the first element is that is not. */
@@ -453,7 +485,9 @@ static void test_near(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"every kernel, length and alignment", test_all}, {"what is near is close", test_near}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"every kernel, length and alignment", test_all},
+                           {"what is near is close", test_near},
+                           {"doubts", test_doubts},
+                           CU_TEST_INFO_NULL};
     return unit_main("kernels of measures", tests);
 }
