@@ -22,6 +22,7 @@ import assay_hook
 
 BLOCK, LENGTH, WIDTH, LAYERS, TOKENS = 10, 128, 320, 8, 256
 ALWAYS, FORMS = ("losses", "auto"), ("laws", "statistics", "digest", "raw")
+LAWS = {"laws": "all", "turns": True}  # of each step, and of as many as they may
 AIMS = {"auto": "1.03", "laws every 1": "1.03", "losses": "1.01", "statistics every 1": "1.10", "digest every 1": "1.05"}
 CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
 
@@ -51,8 +52,8 @@ class Training:
             self.hook = assay_hook.Hook(directory, save_config=assay_hook.SaveConfig(save_interval=1))
             self.hook.register_loss(self.loss)
             self.net.register_forward_pre_hook(lambda module, inputs: self.hook.step())
-        elif form == "laws":
-            self.hook = assay_hook.Hook(directory, save_config=assay_hook.SaveConfig(save_interval=interval), laws=True)
+        elif form in LAWS:
+            self.hook = assay_hook.Hook(directory, save_config=assay_hook.SaveConfig(save_interval=interval), laws=LAWS[form])
             self.hook.register_module(self.net)
             self.hook.register_optimizer(self.optimizer)
         elif form == "auto":  # as it is by default

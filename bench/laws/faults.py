@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Injects faults into small trainings that the hook records, runs LawViolated over each, and says how many are named.
 
-    faults.py --build BUILD --results FILE [--record all laws state] [--faults 1000] [--healthy 1000] [--seed 0] [--verbose]
+    faults.py --build BUILD --results FILE [--record all laws turns state] [--faults 1000] [--healthy 1000] [--part 0.6] [--seed 0] [--verbose]
     faults.py --tables FILE
 
 A fault changes one number, or a part of a tensor, in a training that goes on with it; several follow each other in one. It counts as named
 where the first new finding is of its step, and the strongest of that step of its worker and of the tensor or the parameter that it changed.
 Some are of all workers at once, and named where any of them is. "reduction" is an average over the workers that is wrong for a part of one
-parameter: without this worker's share, or the sum. --record: all, projections alone (laws=True of the hook), or weights and the optimizer's
+parameter: without this worker's share, or the sum. --record: all, projections alone of each step (laws="all" of the hook) or of that part of the
+steps that they may be of (laws=True; --part: which, since these trainings are too small for a clock), or weights and the optimizer's
 state as checkpoints have them; --faults is the number of each, --healthy that of steps of each type of numbers, of all and laws. Faults
 that leave rounding (a change below 64 roundings of the tensor's root mean square) or make something that is not finite are
 not counted: no law, or another rule, finds those.
@@ -35,6 +36,7 @@ BITS = [31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 18, 16, 14, 12, 10]
 KINDS = ["output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile", "weight", "backward", "gradient", "reduction", "first moment",
          "second moment"]
 EVERYONE = -1  # of workers
+PROJECTED = ("laws", "turns")
 OF_PASS = ("output", "activation", "norm", "pooling", "dropout", "loss", "row", "tile")
 BY_BACKWARD = ("mlp", "cnn", "pooled", "grouped")  # whose parameters all have the law of gradients, or a norm's
 HAVE = {"backward": BY_BACKWARD, "norm": ("transformer", "moe"), "pooling": ("cnn", "pooled"), "dropout": ("moe", "pooled")}  # only these networks
@@ -88,7 +90,7 @@ class Change:
         names = {"activation": (nn.ReLU, nn.Tanh, nn.SiLU, nn.GELU), "norm": nn.LayerNorm, "dropout": (nn.Dropout, nn.Dropout2d),
                  "pooling": (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)}.get(self.kind, (nn.Linear, nn.Conv2d))
         chosen = self.random.choice([(n, m) for n, m in net.named_modules() if isinstance(m, names)])
-        self.tensors = ["%s_output_%d" % (chosen[0], number) for number in range(2)]  # "tied" has layers that are used twice
+        self.tensors = ["%s_output_%d" % (chosen[0], number) for number in range(12)]  # some layers are used more than once
         chosen[1].register_forward_hook(self.change_output)
 
     def change_backward(self, gradient):
@@ -163,7 +165,7 @@ class Change:
             self.note(flipped(tensor.data, index, self.bits), tensor.data)
 
     def seen_at(self):
-        return self.at if self.kind in OF_PASS + ("backward",) or (self.kind in ("gradient", "reduction") and self.record == "laws") else self.at + 1
+        return self.at if self.kind in OF_PASS + ("backward",) or (self.kind in ("gradient", "reduction") and self.record in PROJECTED) else self.at + 1
 
 
 def straight():
@@ -193,10 +195,12 @@ def key_of(finding):
     return finding["worker"], finding["tensor"], finding["test"]
 
 
-def outcome(findings, fault, until):
+def outcome(findings, fault, until, has_laws=lambda step: True):
     """named, seen (another tensor, or later), missed: by findings from the fault's step on, until the next fault's. What a fault before
-    has left broken is no news."""
+    has left broken is no news. One that is stuck is named at the first step behind it that has laws."""
     at = fault.seen_at()
+    while fault.stuck and at < until - 1 and not has_laws(at):
+        at += 1
     old = {key_of(f) for f in findings if f["step"] == at - 1}
     new = [f for f in findings if at <= f["step"] < until and key_of(f) not in old]
     if not new:
@@ -207,7 +211,8 @@ def outcome(findings, fault, until):
         return float(f["value"]) / max(float(f["threshold"]), 1e-300)
     strongest = max((f for f in new if f["step"] == first), key=strength)
     tensor = re.sub(r"^state/laws/\w+/", "", strongest["tensor"])
-    right = first == at and any(tensor == t or tensor.startswith(t + "/") for t in fault.tensors)
+    late = fault.stuck and first == at + 1 and not has_laws(at - 1)  # what needs the step before
+    right = (first == at or late) and any(tensor == t or tensor.startswith(t + "/") for t in fault.tensors)
     return "named" if right and fault.worker in (EVERYONE, int(strongest["worker"].rpartition("_")[2])) else "seen"
 
 
@@ -228,8 +233,10 @@ class Several:
 
 
 FIRST, BETWEEN, IN_ONE = 7, 4, 8
+AFTER = 24  # steps behind the last fault, for a turn
 HEALTHY_STEPS = 25
 PRECISIONS = ["float32", "tf32", "bfloat16", "float16"]
+HALVES = ["mlp", "cnn", "pooled", "grouped"]
 BATCHES = [2, 5, 7, 16, 16, 24, 33]
 
 
@@ -260,10 +267,10 @@ class Bench:
 
     def healthy(self, chance, number, record, precision):
         import trainings
-        network, optimizer = chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
+        network, optimizer = chance.choice(self.options.networks or list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
         workers = chance.choice([1, 4])
         if precision == "float16":  # of what the CPU has of it
-            network, optimizer = chance.choice(["mlp", "cnn", "pooled", "grouped"]), chance.choice(["sgd", "momentum"])
+            network, optimizer = chance.choice([n for n in HALVES if n in (self.options.networks or HALVES)] or HALVES), chance.choice(["sgd", "momentum"])
         reports, what = self.trained(chance, network, optimizer, workers, seed=chance.randrange(1 << 20), steps=HEALTHY_STEPS,
                                      precision=precision, record=record)
         findings = reports["LawViolated"]["findings"]
@@ -274,9 +281,9 @@ class Bench:
         """Some faults in one training."""
         import trainings
         options = self.options
-        seed, network, optimizer = chance.randrange(1 << 30), chance.choice(list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
+        seed, network, optimizer = chance.randrange(1 << 30), chance.choice(options.networks or list(trainings.NETWORKS)), chance.choice(list(trainings.OPTIMIZERS))
         workers = chance.choice([1, 4])
-        kinds = [k for k in options.kinds or KINDS if (k != "backward" or record == "laws") and network in HAVE.get(k, [network]) and
+        kinds = [k for k in options.kinds or KINDS if (k != "backward" or record in PROJECTED) and network in HAVE.get(k, [network]) and
                  ("moment" not in k or "adam" in optimizer) and (k != "reduction" or workers > 1)]
         faults = []
         for at in range(IN_ONE if kinds else 0):
@@ -284,15 +291,21 @@ class Bench:
             last = at == IN_ONE - 1
             worker = EVERYONE if options.everyone or (workers > 1 and chance.random() < 0.2) else chance.randrange(workers)
             faults.append(Change(chance.choice(kinds), FIRST + BETWEEN * at, worker, bits, seed + at, last and chance.random() < 0.7, record))
-        steps = FIRST + BETWEEN * IN_ONE
+        steps = FIRST + BETWEEN * IN_ONE + (AFTER if record == "turns" else 0)
         if not faults:
             self.put(fault=None, number=number, record=record, result="not counted")
             return
-        reports, what = self.trained(chance, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=record)
+        turns, has_laws = None, lambda step: True
+        if record == "turns":
+            from assay_recording.budget import Turns
+            turns = options.part, chance.randrange(1 << 16)
+            has_laws = lambda step: Turns.place((turns[1] + step) // Turns.TOGETHER) < options.part
+        reports, what = self.trained(chance, network, optimizer, workers, steps=steps, seed=seed % 1000, fault=Several(faults), record=record,
+                                     turns=turns)
         wild = min((f["step"] for f in reports["ExplodingTensor"]["findings"]), default=steps)
         for fault in faults:
             counts = 2.0 ** -18 * fault.scale < fault.size < 1e30 and wild > fault.seen_at()
-            result = outcome(reports["LawViolated"]["findings"], fault, fault.at + BETWEEN) if counts else "not counted"
+            result = outcome(reports["LawViolated"]["findings"], fault, steps if fault is faults[-1] else fault.at + BETWEEN, has_laws) if counts else "not counted"
             near = [(f["step"], f["worker"], f["tensor"], f["test"], f["value"], f["threshold"]) for f in
                     reports["LawViolated"]["findings"] if fault.seen_at() - 1 <= f["step"] <= fault.seen_at()][:6]
             self.put(fault=fault.kind, number=number, record=record, result=result, bits=sorted(fault.bits), worker=fault.worker,
@@ -309,7 +322,7 @@ class Bench:
             counted = sum(line["result"] != "not counted" for line in faults)
             wanted = options.faults * 3 // 10 if record == "state" else options.faults
             yield record, counted, wanted, 1 + max((line["number"] for line in faults), default=-1), functools.partial(self.faulty, record=record)
-            for precision in PRECISIONS if record != "state" else []:
+            for precision in PRECISIONS if record in ("all", "laws") else []:
                 healthy = [line for line in self.lines if line.get("healthy") == precision and line["record"] == record]
                 yield ("%s/%s" % (record, precision), sum(line["steps"] for line in healthy), options.healthy, len(healthy),
                        functools.partial(self.healthy, record=record, precision=precision))
@@ -347,7 +360,7 @@ def tables(path):
     for record in ("all", "laws"):
         cells = [[line for line in healthy if line["record"] == record and line["healthy"] == p] for p in PRECISIONS]
         print("| %s | " % record + " | ".join("%d of %d" % (sum(l["alarms"] for l in c), sum(l["steps"] for l in c)) for c in cells) + " |")
-    for record in ("all", "laws", "state"):
+    for record in ("all", "laws", "turns", "state"):
         mine = [line for line in faults if line["record"] == record]
         if not mine:
             continue
@@ -373,10 +386,12 @@ def main():
     parser.add_argument("--tables", type=Path)
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--healthy", type=int, default=1000)
+    parser.add_argument("--part", type=float, default=0.6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="RECORD/NUMBER or RECORD/PRECISION/NUMBER: one training")
     parser.add_argument("--kinds", nargs="*", choices=KINDS, help="faults of these kinds alone")
-    parser.add_argument("--record", nargs="*", choices=["all", "laws", "state"], default=["all", "laws", "state"])
+    parser.add_argument("--networks", nargs="*", help="of these networks alone")
+    parser.add_argument("--record", nargs="*", choices=["all", "laws", "turns", "state"], default=["all", "laws", "turns", "state"])
     parser.add_argument("--everyone", action="store_true", help="all faults are of all workers")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()

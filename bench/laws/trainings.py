@@ -139,14 +139,29 @@ class Tied(nn.Module):
         return self.head(self.norm2(x))[:, -1, :10]
 
 
-NETWORKS = {"grouped": Grouped, "tied": Tied, "mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts, "pooled": Pooled}
+class Recurrent(nn.Module):
+    """A layer of PyTorch's own, which no law knows, and a cell that is used at each place of a sequence."""
+    def __init__(self, width=32):
+        super().__init__()
+        self.embed, self.gru = nn.Embedding(50, 24), nn.GRU(24, width, batch_first=True)
+        self.cell, self.tanh, self.head = nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 10)
+
+    def forward(self, x):
+        made, _ = self.gru(self.embed(x))
+        state = torch.zeros_like(made[:, 0])
+        for at in range(made.shape[1]):
+            state = self.tanh(self.cell(torch.cat([made[:, at], state], -1)))
+        return self.head(state)
+
+
+NETWORKS = {"recurrent": Recurrent, "grouped": Grouped, "tied": Tied, "mlp": Mlp, "cnn": Cnn, "transformer": Transformer, "moe": Experts, "pooled": Pooled}
 LOSSES = {"mean": nn.CrossEntropyLoss, "smoothed": functools.partial(nn.CrossEntropyLoss, label_smoothing=0.1),
           "sum": functools.partial(nn.CrossEntropyLoss, reduction="sum"),
           "weights": lambda: nn.CrossEntropyLoss(weight=torch.linspace(0.5, 2, 10))}
 
 
 def data_of(network, count, generator):
-    if network in ("transformer", "moe", "tied"):
+    if network in ("transformer", "moe", "tied", "recurrent"):
         return torch.randint(0, 50, (count, 12), generator=generator), torch.randint(0, 10, (count,), generator=generator)
     size = 24 if network == "mlp" else 192
     return torch.randn(count, size, generator=generator), torch.randint(0, 10, (count,), generator=generator)
@@ -234,16 +249,18 @@ def in_float32(module, forward, x):
     return out
 
 
-# Everything, projections alone, or what checkpoints have.
-RECORDS = {"all": {"save_all": True}, "laws": {"include_collections": ["losses"], "laws": True},
+# Everything, projections alone, of each step or of as many as they may, or what checkpoints have.
+RECORDS = {"all": {"save_all": True}, "laws": {"include_collections": ["losses"], "laws": "all"}, "turns": {"include_collections": ["losses"], "laws": True},
            "state": {"include_collections": ["weights", "biases", "optimizer_variables"]}}
 
+PROJECTED = ("laws", "turns")
 
-def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, record="all", criterion="mean"):
+
+def train(directory, network, optimizer, workers=1, steps=12, seed=0, fault=None, precision="float32", batch=16, record="all", criterion="mean", turns=None):
     """Records a training. precision: float32, tf32 (emulated), bfloat16 or float16 (the whole network). record: see RECORDS;
-    criterion: see LOSSES. What the faults of `fault` learn in the process of their worker they know here, too."""
+    criterion: see LOSSES; turns: of those of laws=True, which part has laws, and the number of the first step. What the faults of `fault` learn in the process of their worker they know here, too."""
     fault = fault or Fault()
-    given = (directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion)
+    given = (directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion, turns)
     if workers == 1:
         work(0, *given)
         return
@@ -283,7 +300,7 @@ def average(net, workers):
         gradient.copy_(mean.view_as(gradient))
 
 
-def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion):
+def work(worker, directory, network, optimizer, workers, steps, seed, fault, precision, batch, record, criterion, turns):
     """What one worker does."""
     torch.manual_seed(seed)
     dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
@@ -295,13 +312,15 @@ def work(worker, directory, network, optimizer, workers, steps, seed, fault, pre
     fault.before_hooks(worker, net)
     hook = assay_hook.Hook(directory, save_config=SaveConfig(save_interval=1), rank_and_workers=(worker, workers), include_workers="all",
                            **RECORDS[record])
+    if turns:
+        hook._laws.turns.affordable, hook._laws.turns.count = lambda: turns[0], turns[1]
     loss = LOSSES[criterion]()
     fault.before_loss(worker, loss)
     hook.register_module(net)
     hook.register_loss(loss)
     hook.set_mode(modes.TRAIN)
     update = OPTIMIZERS[optimizer](net.parameters())
-    if record == "laws":
+    if record in PROJECTED:
         hook.register_optimizer(update)
     generator = torch.Generator().manual_seed(seed + 1)
     for number in range(steps):
@@ -309,7 +328,7 @@ def work(worker, directory, network, optimizer, workers, steps, seed, fault, pre
         x, y = [data_of(network, batch, generator) for _ in range(workers)][worker]
         update.zero_grad()
         out = net(x if x.dtype == torch.int64 else x.to(dtype))
-        if record != "laws":
+        if record not in PROJECTED:
             save_state(hook, net, update)
         loss(out.float(), y).backward()
         if workers > 1:

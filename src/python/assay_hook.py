@@ -214,7 +214,7 @@ class Hook:
         self._laws = None
         if laws:
             from assay_recording.laws import Laws
-            self._laws = Laws(self, _lib, _DTYPES, laws if isinstance(laws, str) else None)
+            self._laws = Laws(self, _lib, _DTYPES, laws)
         self._set_facts(config)
         self._show(out_dir, tensorboard_dir, settings, said[3], include_regex)
         self.save_config = steps or assay_hook_config.steps_of(said[3]) or SaveConfig()

@@ -122,7 +122,7 @@ def judged(name):
 
 
 def by_hand(path, net, loss, optimizer):
-    hook = assay_hook.Hook(path, save_config=SaveConfig(save_interval=1), laws=True)
+    hook = assay_hook.Hook(path, save_config=SaveConfig(save_interval=1), laws="all")
     hook.register_module(net)
     hook.register_loss(loss)
     hook.register_optimizer(optimizer)
@@ -130,7 +130,7 @@ def by_hand(path, net, loss, optimizer):
 
 
 def automatic(path, net, loss, optimizer):
-    return assay_hook.auto(path, net, loss, optimizer, budget=None, laws=True)
+    return assay_hook.auto(path, net, loss, optimizer, budget=None, laws="all")
 
 
 def healthy():
@@ -241,22 +241,29 @@ def added():
 
 def within_a_budget():
     """Pairs of steps take turns where laws cost more than they may, and keep the law of moments; what stays broken is found."""
-    from assay_recording import laws
-    clock, turns_of = [0.0], laws.time
-    laws.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
-    for seconds, calls, part in (0.1, 0.1, 0.3), (0.06, 0.01, 0.5), (0.02, 0.01, laws.Turns.MOST), (0.4, 0.4, 0.075):
-        turns, on = laws.Turns(0.03), []
-        for _ in range(800):  # a step of 1 s, and what laws make of it, of which their calls are a part
+    from assay_recording import budget, laws
+    clock, time = [0.0], laws.time
+    budget.time = laws.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
+
+    def turns_of_steps(seconds, calls, count=1600):
+        """Of steps of 1 s, and what laws make of them, of which their calls are a part."""
+        turns, on = budget.Turns(0.03), []
+        for _ in range(count):
             on.append(turns.next())
             turns.is_on, turns.cost = on[-1], calls * on[-1]
             clock[0] += 1 + seconds * on[-1]
-        assert abs(turns.part - part) < 1e-6 and abs(sum(on[200:]) - 600 * part) <= 2, (turns.part, sum(on[200:]))
-        assert on[0::2] == on[1::2] and on[:6] == [True] * 6, on
+        return turns, on
+    for seconds, calls, part in (0.1, 0.1, 0.3), (0.06, 0.01, 0.5), (0.02, 0.01, budget.Turns.MOST), (0.4, 0.4, 0.075):
+        turns, on = turns_of_steps(seconds, calls)
+        assert abs(turns.part - part) < 1e-6 and abs(sum(on[200:]) - 1400 * part) <= 24, (turns.part, sum(on[200:]))
+        assert all(on[at:at + 8] in ([True] * 8, [False] * 8) for at in range(0, len(on), 8)) and on[:8] == [True] * 8, on
+    slow, fast = (turns_of_steps(seconds, 0.01)[1] for seconds in (0.11, 0.05))  # of workers
+    assert not any(a and not b for a, b in zip(slow[200:], fast[200:]))
 
     def look():  # each look at the clock takes 50 ms, and each update a second
         clock[0] += 0.05
         return clock[0]
-    laws.time = types.SimpleNamespace(perf_counter=look)
+    budget.time = laws.time = types.SimpleNamespace(perf_counter=look)
 
     def bounded(path, net, loss, optimizer):
         update = optimizer.step
@@ -270,7 +277,7 @@ def within_a_budget():
         hook.register_optimizer(optimizer)
         return hook
     entry = train("bounded", bounded, lambda step, what, y: flip(y) if step >= 40 and getattr(what, "out_features", None) == 200 else None, steps=100)
-    laws.time = turns_of
+    budget.time = laws.time = time
     assert "The law 'moments' holds of 12 tensors." in entry["message"], entry
     assert {f["tensor"] for f in entry["findings"]} == {"state/laws/linear/fc1_output_0"} and entry["findings"][0]["step"] >= 40, entry
     steps = [s for s, step in sorted(tfevents.Trial(os.path.join(WORK, "bounded")).steps.items()) if any("state/laws/update" in n for n in step.tensors)]

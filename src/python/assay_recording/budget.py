@@ -12,6 +12,7 @@ dearer and never shrinks again. Bytes: each time half of what was left of them i
 import collections
 import re
 import statistics
+import time
 
 FIRST_INTERVAL = 10
 NEVER = 1 << 40
@@ -84,3 +85,52 @@ class Budget:
             if used > 0.98 * self.size:
                 self.interval = NEVER
         return self.interval != before
+
+
+class Turns:
+    """Which steps have laws, so that they take no more than a share of the time of all: some that follow each other, since moments need
+    the step before. None: all of them. What laws take is more than their own calls: another thread that reads tensors makes the training's
+    slower. So steps with laws are held against those without, of which there are some for that. Workers do not talk to each other; those of which
+    laws take less have all turns that the others have, so that what compares workers finds the steps of the slowest."""
+    TOGETHER = 8  # steps of a turn
+    ENOUGH, KEPT = 5, 15  # steps that are known, and that count
+    MOST = 7 / 8  # of all, once these are known
+
+    def __init__(self, share):
+        self.share, self.cost, self.began, self.count = share, 0.0, None, 0
+        self.part = 1.0  # of all turns
+        self.is_on, self.has_turn, self.costs, self.taken = False, True, [], ([], [])  # seconds of steps without laws, and with them
+
+    def next(self):
+        """Has the step that begins now its turn?"""
+        now = time.perf_counter()
+        if self.share and self.began is not None:
+            self.costs = (self.costs + [self.cost])[-self.KEPT:] if self.is_on else self.costs
+            self.taken[self.is_on].append(now - self.began)
+            del self.taken[self.is_on][:-self.KEPT]
+        self.began, self.cost = now, 0.0
+        number, at = divmod(self.count, self.TOGETHER)
+        self.count += 1
+        if at == 0:
+            self.part = self.affordable()
+            self.has_turn = self.place(number) < self.part
+        return self.has_turn
+
+    @staticmethod
+    def place(number):
+        """Between 0 and 1: the bits of a number behind the point, the other way round (van der Corput 1935). Those below any part of 1 are spread evenly."""
+        place, worth = 0.0, 0.5
+        while number:
+            place, number, worth = place + worth * (number & 1), number >> 1, worth / 2
+        return place
+
+    def affordable(self):
+        """The part of all turns whose laws take that share."""
+        without, those = self.taken
+        if not self.share or len(self.costs) < self.ENOUGH:
+            return 1.0
+        cost = statistics.median(self.costs)
+        plain = statistics.median(without) if len(without) >= self.ENOUGH else statistics.median(those) - cost
+        if len(without) >= self.ENOUGH:
+            cost = max(cost, statistics.median(those) - plain)
+        return min(self.MOST, self.share * max(plain, 1e-9) / max(cost, 1e-9))

@@ -1,4 +1,4 @@
-"""laws.py - Hook(laws=True): of the laws of computation (docs/laws.md) both sides, summed up where the tensors are, and not the tensors.
+"""laws.py - Hook(laws=...): of the laws of computation (docs/laws.md) both sides, summed up where the tensors are, and not the tensors.
 
 Each equation of a saved step becomes a small tensor of float32, of numbers that the rule LawViolated reads:
     state/laws/linear/X_output_N    a head: inputs, rows, columns, groups of rows and of columns, is it a convolution, dtypes of input, weight, output; of
@@ -16,12 +16,11 @@ Each equation of a saved step becomes a small tensor of float32, of numbers that
     state/laws/update/PARAMETER           a head: elements, cells, dtype, form; of each cell: w' - w, and sum and squares of w, of the gradient,
     state/laws/moments/PARAMETER/KEY      the buffer, or Adam's quotient (form 0, 1, 2), and of what a smaller e adds to that
     state/laws/reduce/PARAMETER           likewise: the new moment or the gradient that the optimizer gets, and of each term its sum and squares
-    state/laws/turns                      with a budget: of so many pairs of steps, 1.6 for example, one has the others
+    state/laws/turns                      with a budget: of so many turns of 8 steps, 1.6 for example, one has the others
 """
 import ctypes
 import functools
 import math
-import statistics
 import time
 import types
 import weakref
@@ -30,7 +29,7 @@ import numpy
 
 from assay_hook_config import BUILT_IN
 from assay_hook import _goes_on, _plain_name, _unwrapped
-from assay_recording.budget import parse
+from assay_recording.budget import Turns, parse
 from assay_recording.law_tasks import GRADIENT, LINEAR, NORM, OUTPUT, Columns, Tasks, host, place
 from assay_recording.modules import eps_of
 
@@ -81,48 +80,15 @@ def _counted(method):
     return counted
 
 
-class Turns:
-    """Which steps have laws, so that they take no more than a share of the time of all: pairs that follow each other, since moments need
-    the step before. None: all of them. What laws take is more than their own calls: another thread that reads tensors makes the training's
-    slower. So steps with laws are held against those without, of which there are some for that."""
-    ENOUGH, KEPT = 5, 15  # steps that are known, and that count
-    MOST = 7 / 8  # of all pairs, once these are known
-
-    def __init__(self, share):
-        self.share, self.cost, self.began, self.at = share, 0.0, None, 1
-        self.part, self.due = 1.0, 0.0  # of all pairs, and of the next one
-        self.is_on, self.costs, self.taken = False, [], ([], [])  # seconds of steps without laws, and with them
-
-    def next(self):
-        """Has the step that begins now its turn?"""
-        now = time.perf_counter()
-        if self.share and self.began is not None:
-            self.costs = (self.costs + [self.cost])[-self.KEPT:] if self.is_on else self.costs
-            self.taken[self.is_on].append(now - self.began)
-            del self.taken[self.is_on][:-self.KEPT]
-        self.began, self.cost, self.at = now, 0.0, 1 - self.at
-        if self.at == 0:
-            self.part = self.affordable()
-            self.due += self.part - (self.due >= 1)
-        return self.due >= 1
-
-    def affordable(self):
-        """The part of all pairs whose laws take that share."""
-        without, those = self.taken
-        if not self.share or len(self.costs) < self.ENOUGH:
-            return 1.0
-        cost = statistics.median(self.costs)
-        plain = statistics.median(without) if len(without) >= self.ENOUGH else statistics.median(those) - cost
-        if len(without) >= self.ENOUGH:
-            cost = max(cost, statistics.median(those) - plain)
-        return min(self.MOST, self.share * max(plain, 1e-9) / max(cost, 1e-9))
-
-
 class Laws:
-    def __init__(self, hook, library, dtypes, budget=None):
+    """`steps` is "all", a share of the step time, or True: USUAL."""
+    USUAL = "3 %"
+
+    def __init__(self, hook, library, dtypes, steps):
+        budget = None if steps == "all" else steps if isinstance(steps, str) else self.USUAL
         self.turns = Turns(parse(budget)[0])
         if budget and not self.turns.share:
-            raise ValueError("laws = %r: expected True, or a share of the step time (\"3 %%\")" % budget)
+            raise ValueError("laws = %r: expected True, \"all\" steps, or a share of the step time (\"3 %%\")" % budget)
         self.hook, self.library, self.dtypes = hook, library, dtypes
         for function, arguments in SIGNATURES.items():
             getattr(library, "assay_hook_" + function).argtypes = arguments
