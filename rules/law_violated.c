@@ -69,7 +69,8 @@ typedef struct law_measure {
 static const char *const PATTERNS[LAW_SLOTS] = {
     [LAW_INPUTS] = "^(?!state/).*_input_\\d+$",
     [LAW_OUTPUTS] = "^(?!state/).*_output_\\d+$",
-    [LAW_WEIGHTS] = "^(?!gradient/|optimizer/|scalar/|state/|assay/|(?i:" AVERAGED ")).*(weight|bias)$",
+    [LAW_WEIGHTS] =
+        "^(?!gradient/|optimizer/|scalar/|state/|assay/|(?i:" AVERAGED ")).*(weight|bias)(_[ih]h_l\\d+(_reverse)?)?$",
     [LAW_GRADIENTS] = "^gradient/.*",
     [LAW_FIRST_MOMENTS] = "^optimizer/.*/exp_avg$",
     [LAW_CRITERIA] = "(?i)(loss|criterion)\\w*_input_\\d+$",

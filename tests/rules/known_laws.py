@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from answers import case, main, rule  # noqa: E402
-from made import Made  # noqa: E402
+from answers import case, holds, main, rule  # noqa: E402
+from made import Made, windows  # noqa: E402
 
 ROWS, INPUTS, HIDDEN, OUTPUTS, STEPS = 20, 12, 33, 5, 12
 SINGLE = numpy.float32
@@ -473,10 +473,6 @@ def modules(folder, *said, fault=None):
     return made.end()
 
 
-def holds(**laws):
-    return lambda entry: entry["findings_total"] == 0 and all("The law '%s' holds of %d tensor" % law in entry["message"] for law in laws.items())
-
-
 @case
 def modules_that_are_said(folder):
     return modules(folder, MODULES), [rule("laws", "LawViolated", holds(linear=5, normalisation=4))]
@@ -518,12 +514,6 @@ def modules_that_are_off(folder):
         (5, name + "_output_0") for name in names})]
 
 
-def windows(x, kernel, stride, padding, reduce, fill):
-    padded = numpy.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=fill)
-    views = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(2, 3))[:, :, ::stride, ::stride]
-    return reduce(views, (-2, -1))
-
-
 def forward(folder, fault=None):
     """Dropout of elements and of channels; pooling with windows that overlap, with padding, and over everything."""
     made, random = Made(folder), numpy.random.default_rng(11)
@@ -562,51 +552,6 @@ def forward_that_is_off(folder):
     return forward(folder, fault), [rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
         (7, "drop2d_output_0", "dropout"), (7, "maxpool_output_0", "pooling"), (7, "avgpool_output_0", "pooling"),
         (7, "part.globalpool_output_0", "pooling")})]
-
-
-POOLINGS = {"relu": "torch.ReLU inplace=false", "bn": "torch.BatchNorm2d eps=1e-05", "conv": "torch.Conv2d stride=1,1 padding=0,0 dilation=1,1 groups=1 padding_mode=zeros",
-            "maxpool": "torch.MaxPool2d stride=2 padding=1 dilation=1 kernel_size=3 ceil_mode=false",
-            "widepool": "torch.AvgPool2d stride=17,17 padding=8 kernel_size=17,17 ceil_mode=false count_include_pad=false"}
-
-
-def said_images(folder, said, fault=None):
-    """Images, whose rows mean nothing to their modules: a pooling whose windows nobody would try, one that takes a copy, and the sum of two tensors."""
-    made, random = Made(folder), numpy.random.default_rng(17)
-    for step in range(8):
-        x, other = (random.normal(size=(3, 2, 40, 40)).astype(SINGLE) for _ in range(2))
-        t = {"relu_input_0": x, "relu_output_0": numpy.maximum(x, 0), "conv_output_0": other, "widepool_input_0": x}
-        t["maxpool_input_0"], t["bn_input_0"] = t["relu_output_0"].copy(), t["relu_output_0"] + other
-        t["maxpool_output_0"] = windows(t["maxpool_input_0"], 3, 2, 1, numpy.max, -numpy.inf)
-        t["widepool_output_0"] = windows(x, 17, 17, 8, numpy.sum, 0) / windows(numpy.ones_like(x), 17, 17, 8, numpy.sum, 0)
-        t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
-        if fault and step == 5:
-            fault(t)
-        made.step(step, "TRAIN", step, t)
-    made.put("run/worker_0.json", json.dumps({"schema": "assay-run/1", "modules": said}).encode())
-    return made.end()
-
-
-@case
-def poolings_that_are_said(folder):
-    return said_images(folder, POOLINGS), [rule("laws", "LawViolated", holds(pooling=2, sums=4))]
-
-
-@case
-def poolings_that_are_said_wrongly(folder):
-    """Another kernel, dilation, and numbers that are none: no law, and no finding."""
-    said = dict(POOLINGS, maxpool=POOLINGS["maxpool"].replace("dilation=1", "dilation=2"), widepool=POOLINGS["widepool"].replace("padding=8", "padding=1e300,nan"))
-    return said_images(folder, said), [rule("laws", "LawViolated", lambda e: e["findings_total"] == 0 and "'pooling' holds of 1 tensor" in e["message"])]
-
-
-@case
-def poolings_that_are_off(folder):
-    """All of one pooling's elements are wrong, one of the other's, one of a copy and one of a sum."""
-    def fault(t):
-        t["widepool_output_0"] *= SINGLE(1.5)
-        t["maxpool_output_0"][1, 1, 7, 3] += SINGLE(1e-6)
-        t["bn_input_0"][2, 1, 39, 39] += SINGLE(1)
-    return said_images(folder, POOLINGS, fault), [rule("laws", "LawViolated", lambda e: {(f["step"], f["tensor"], f["test"]) for f in e["findings"]} == {
-        (5, "widepool_output_0", "pooling"), (5, "maxpool_output_0", "pooling"), (5, "bn_input_0", "sums")})]
 
 
 @case

@@ -108,6 +108,11 @@ def run_together(checks, assay, ranks, done, folder):
                           "%s: case %d has other entries than alone" % (where, k))
 
 
+def holds(**laws):
+    """No finding, and so many tensors of which these laws hold."""
+    return lambda entry: entry["findings_total"] == 0 and all("The law '%s' holds of %d tensor" % law in entry["message"] for law in laws.items())
+
+
 def main():
     """Runs the cases of the script: those named on its command line, or all."""
     parser = argparse.ArgumentParser()

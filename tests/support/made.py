@@ -92,3 +92,10 @@ def figures_of(name, values):
     told = {"min": x.min(), "max": x.max(), "mean": x.mean(), "std": x.std(), "l1": abs(x).sum(), "l2": (x * x).sum() ** 0.5,
             "abs_mean": abs(x).mean()}
     return {"smdebug/reductions/%s/%s" % (kind, name): numpy.float32(value) for kind, value in told.items()}
+
+
+def windows(x, kernel, stride, padding, reduce, fill):
+    """What a pooling makes of images [samples][channels][rows][columns], padded with `fill`."""
+    padded = numpy.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=fill)
+    views = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(2, 3))[:, :, ::stride, ::stride]
+    return reduce(views, (-2, -1))
