@@ -27,6 +27,7 @@ typedef struct pages {
     s3_page page;
     assay_buf objects; /* packed: is_prefix, key, etag, size, time */
     size_t count;
+    unsigned taken;      /* pages */
     unsigned empty;      /* pages without a key, the last ones */
     uint64_t last_token; /* its hash: a server that gives one twice would be asked for ever */
     assay_dict *seen;    /* hashes of pages: so would one that gives a page again with another token. Owned */
@@ -115,11 +116,12 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
                           "the listing has more than %zu keys and no end, as far as memory allows (--memory)", count);
     ASSAY_TRY(status);
     assay_activity_list(p->count - count);
+    p->taken++;
     if (!p->page.more)
         return 0;
-    /* This reach asks for one page only: the caller falls back to listing level by level. */
-    if (p->reach == ASSAY_S3_DEEP_PAGE)
-        return assay_fail(err, ASSAY_EBUDGET, "the listing has more than one page");
+    /* This reach asks for a few pages only: the caller falls back to listing level by level. */
+    if (p->reach == ASSAY_S3_DEEP_FEW && p->taken >= ASSAY_S3_FEW_PAGES)
+        return assay_fail(err, ASSAY_EBUDGET, "the listing has more than %u pages", p->taken);
     p->empty = p->count > count ? 0 : p->empty + 1;
     if (p->empty > EMPTY_MOST)
         return assay_fail(err, ASSAY_EFORMAT,
@@ -213,6 +215,8 @@ int assay_s3_list_finish(assay_s3_listing *listing, assay_s3_visit *visit, void 
         object.time = assay_get_i64(&in);
         status = visit(context, &object);
     }
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM && p->reach == ASSAY_S3_DEEP_FEW && p->taken > 0)
+        status = ASSAY_EBUDGET;
     assay_s3_list_drop(listing);
     return status;
 }

@@ -15,6 +15,7 @@
 enum {
     ASSAY_S3_ETAG = 72,       /* room for an ETag and its terminator */
     ASSAY_S3_PIECE = 8 << 20, /* larger objects are read in ranges of so many bytes */
+    ASSAY_S3_FEW_PAGES = 10,  /* of a listing, 1000 objects each: listing each directory alone takes hardly fewer */
 };
 
 /* ---- the session ---- */
@@ -87,7 +88,8 @@ typedef struct assay_s3_listing assay_s3_listing;
 typedef enum assay_s3_reach {
     ASSAY_S3_LEVEL,    /* objects up to the next '/', and the common prefixes of the others */
     ASSAY_S3_DEEP,     /* all objects */
-    ASSAY_S3_DEEP_PAGE /* the same, as long as one page holds them: ASSAY_EBUDGET at its end else */
+    ASSAY_S3_DEEP_FEW, /* the same, as long as ASSAY_S3_FEW_PAGES hold them. ASSAY_EBUDGET at the end of the last one, and
+                        * where one behind the first does not come */
 } assay_s3_reach;
 /* Begins to list what is below a prefix; all its pages come in the background. `after` (NULL: none): only keys behind
  * that one, unless the server does not heed it. NULL without memory. */

@@ -194,7 +194,7 @@ static int visit_listed(s3_root *root, const char *path, listed *l, assay_error 
 {
     s3_directory *d = find_directory(root, path);
     if (path[0] == '\0' && !d && root->tree_count == 0 && !root->one_by_one)
-        ASSAY_TRY(s3_tree_of_page(root, err));
+        ASSAY_TRY(s3_tree_of_few(root, err));
     s3_tree *tree = s3_tree_listed(root, path);
     assay_s3_listing *listing = d && !tree ? d->listing : NULL;
     if (listing)

@@ -94,9 +94,10 @@ const char *s3_root_key(s3_root *root, const char *path);
 s3_tree *s3_tree_of(s3_root *root, const char *path);
 /* Adds a tree for a directory of the root, whose name has `length` bytes; ASSAY_ENOMEM. */
 int s3_tree_add(s3_root *root, const char *top, size_t length);
-/* Makes a tree of the root, which then is all that is ever listed, where one page of a listing has all its objects. Else, and where
- * that is too much for memory, there is none, and directories are listed alone. What else is wrong would be with those, too. */
-int s3_tree_of_page(s3_root *root, assay_error *err);
+/* Makes a tree of the root, which then is all that is ever listed, where few pages of a listing (ASSAY_S3_DEEP_FEW) have all its
+ * objects. Else, and where that is too much for memory, there is none, and directories are listed alone. What else is wrong would
+ * be with those, too. */
+int s3_tree_of_few(s3_root *root, assay_error *err);
 /* As s3_tree_of(), but a tree that was made within this look is listed, unless memory is short. Where that fails
  * (ASSAY_EBUDGET: it is too large) the tree goes, no more are made, and NULL says that the directory is listed alone.
  */

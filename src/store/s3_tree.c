@@ -65,7 +65,7 @@ static int list(const s3_root *root, const s3_tree *tree, const char *after, s3_
     assay_put_u8(&prefix, '\0');
     assay_s3_listing *listing = assay_buf_status(&prefix) == ASSAY_OK
                                     ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data,
-                                                          tree->top[0] ? ASSAY_S3_DEEP : ASSAY_S3_DEEP_PAGE, after)
+                                                          tree->top[0] ? ASSAY_S3_DEEP : ASSAY_S3_DEEP_FEW, after)
                                     : NULL;
     assay_buf_release(&prefix);
     return listing ? assay_s3_list_finish(listing, take, fresh, err) : ASSAY_ENOMEM;
@@ -187,8 +187,8 @@ int s3_tree_add(s3_root *root, const char *top, size_t length)
     return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* A trial of less than a page is listed by one request; a larger one costs this one for nothing. */
-int s3_tree_of_page(s3_root *root, assay_error *err)
+/* A trial of up to 10 pages is listed by one request a page; a larger one costs these for nothing. */
+int s3_tree_of_few(s3_root *root, assay_error *err)
 {
     assay_error why = {""};
     ASSAY_TRY(s3_tree_add(root, "", 0));

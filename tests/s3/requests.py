@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""How many requests a trial in S3 takes: one listing for each 1000 objects, up to 10 000, whatever the trial's layout; one GET for each
+object that is needed, however often the engine looks into it.
+
+    requests.py --assay PROGRAM --ranks 1 3 ...
+"""
+import io
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import s3  # noqa: E402
+import s3_suite  # noqa: E402
+from checkpoints import safetensors_bytes  # noqa: E402
+from s3_server import Server  # noqa: E402
+from s3_suite import launch  # noqa: E402
+
+
+def put_checkpoints(server, steps, shards):
+    """A directory for each step, as trainers of Hugging Face leave it: shards, their map, and a log."""
+    for step in range(10, 10 * steps + 1, 10):
+        names = ["model-%05d-of-%05d.safetensors" % (k + 1, shards) for k in range(shards)]
+        for k, name in enumerate(names):
+            server.put("runs", "t/checkpoint-%d/%s" % (step, name), safetensors_bytes({"w%d" % k: numpy.full(4, step, "float32")}))
+        where = {"metadata": {}, "weight_map": {"w%d" % k: name for k, name in enumerate(names)}}
+        server.put("runs", "t/checkpoint-%d/model.safetensors.index.json" % step, json.dumps(where).encode())
+        state = {"global_step": step, "log_history": [{"step": step, "loss": 1 / step}]}
+        server.put("runs", "t/checkpoint-%d/trainer_state.json" % step, json.dumps(state).encode())
+
+
+def put_files(server, steps):
+    """Checkpoints of one file each, beside one another."""
+    for step in range(steps):
+        server.put("runs", "t/step-%d.safetensors" % step, safetensors_bytes({"w": numpy.full(4, step + 1, "float32")}))
+
+
+def put_arrays(server, steps, arrays):
+    out = io.BytesIO()
+    numpy.save(out, numpy.ones(4, "float32"))
+    for step in range(steps):
+        for k in range(arrays):
+            server.put("runs", "t/step_%d/w%d.npy" % (step, k), out.getvalue())
+
+
+def put_all(server):
+    """What a job leaves in one place: a recording, checkpoints, and what its ranks wrote."""
+    server.put_steps("runs", "t/", 300, 2).end()
+    put_checkpoints(server, 3, 4)
+    for rank in range(40):
+        server.put("runs", "t/logs/rank%d.out" % rank, b"step 1 loss 0.5\n" * 10)
+
+
+LAYOUTS = {
+    "2400 objects of one worker": lambda server: server.put_steps("runs", "t/", 1199).end(),
+    "many workers": lambda server: server.put_steps("runs", "t/", 20, 64).end(),
+    "checkpoints of shards": lambda server: put_checkpoints(server, 60, 20),
+    "checkpoints of one file each": lambda server: put_files(server, 300),
+    "arrays": lambda server: put_arrays(server, 50, 40),
+    "a recording, checkpoints and logs": put_all,
+}
+
+
+class Suite(s3_suite.Suite):
+    def run(self, server, ranks):
+        """The run, the paths of its listings, and how often each object was read."""
+        before = len(server.requests)
+        argv = [self.assay, "run", "s3://runs/t", "--out", self.room / "report", "--overwrite", "--allow-no-data"]
+        done = launch(ranks, argv, s3.environment(server.port, server.key, server.secret), timeout=600)
+        paths = [path for _, path, _ in server.requests[before:]]
+        lists = [path for path in paths if "list-type=2" in path]
+        self.checks.expect(done.code in (0, 1), "%s" % done)
+        return done, lists, Counter(path for path in paths if "list-type=2" not in path)
+
+    def check_layouts(self):
+        for name, put in LAYOUTS.items():
+            with Server() as server:
+                put(server)
+                objects = len(server.buckets["runs"])
+                for ranks in self.ranks:
+                    done, lists, gets = self.run(server, ranks)
+                    print("%s, %d ranks: %d objects, %d listings, %d GETs" % (name, ranks, objects, len(lists), sum(gets.values())), flush=True)
+                    self.checks.expect(len(lists) == -(-objects // 1000), "%s: %d objects: %s" % (name, objects, lists))
+                    often = max(gets.values())
+                    self.checks.expect(ranks > 1 or often == 1, "%s: an object is read %d times" % (name, often))
+
+    def check_many(self):
+        """More than ten pages: those are given up, and each directory is listed alone, which is one for each 1000 of its names."""
+        with Server() as server:
+            server.put_steps("runs", "t/", 300, 18).end()  # 5400 objects of index/, as many of events/
+            done, lists, _ = self.run(server, self.ranks[0])
+            deep = [path for path in lists if path.endswith("prefix=t%2F") and "delimiter" not in path]
+            self.checks.expect(len(deep) == 10 and len(lists) <= 10 + 12, "%d, %d of the whole: %s" % (len(lists), len(deep), done))
+
+    def all(self):
+        self.check_layouts()
+        self.check_many()
+
+
+if __name__ == "__main__":
+    s3_suite.main(__doc__, Suite)
