@@ -15,8 +15,9 @@
  * S3 has keys of at most 1024 bytes, which are longer once they are escaped. ASKED_A_REQUEST files are asked for
  * ahead for each request that may be under way, so that none idles while the next file is being opened. A directory
  * of more than KEPT_NAMES is listed again rather than kept. In numbers: with 16 requests 64 files are asked for
- * ahead, and there is room for 128. */
-enum { KEY_MOST = 4096, ASKED_A_REQUEST = 4, ROOM_FOR_ASKED = 2, KEPT_NAMES = 1 << 16 };
+ * ahead, and there is room for 128. A series of checkpoints is gone through several times: of its files KEPT_FILES
+ * stay, as far as memory goes. */
+enum { KEY_MOST = 4096, ASKED_A_REQUEST = 4, ROOM_FOR_ASKED = 2, KEPT_NAMES = 1 << 16, KEPT_FILES = 4096 };
 
 const char *s3_root_key(s3_root *root, const char *path)
 {
@@ -54,7 +55,8 @@ int s3_open(assay_store *store, const char *place, assay_error *err)
         return status;
     }
     /* s3_depth() tells half of the ring to whoever asks ahead. */
-    root->ring = ROOM_FOR_ASKED * ASKED_A_REQUEST * assay_s3_requests();
+    root->asked.most = ROOM_FOR_ASKED * ASKED_A_REQUEST * assay_s3_requests();
+    root->kept.most = KEPT_FILES;
     assay_buf_init(&root->key, KEY_MOST);
     store->root = root;
     return ASSAY_OK;
@@ -406,6 +408,6 @@ int s3_unpack(assay_store *store, assay_cursor *in)
 
 void s3_depth(const assay_store *store, size_t *files, uint64_t *bytes)
 {
-    *files = ((const s3_root *)store->root)->ring / ROOM_FOR_ASKED;
+    *files = ((const s3_root *)store->root)->asked.most / ROOM_FOR_ASKED;
     *bytes = assay_s3_memory();
 }

@@ -66,7 +66,7 @@ static assay_s3_get *begin(s3_root *root, const char *path, uint64_t number, con
 
 /* ---- ahead ---- */
 
-static void forget(s3_asked *asked)
+static void forget(s3_ring *ring, s3_asked *asked)
 {
     if (!asked->path)
         return;
@@ -74,43 +74,77 @@ static void forget(s3_asked *asked)
     free(asked->path);
     held -= asked->cost;
     *asked = (s3_asked){.path = NULL};
+    ring->name[asked - ring->list] = 0;
 }
 
-/* The ring has two halves: what was asked for ahead, and first pieces that were read and are kept. */
+static void release_ring(s3_ring *ring)
+{
+    for (size_t i = 0; i < ring->room; i++)
+        forget(ring, &ring->list[i]);
+    free(ring->list);
+    free(ring->name);
+    *ring = (s3_ring){.most = ring->most};
+}
+
+/* Two rings: what was asked for ahead, and first pieces that were read and are kept. */
 void s3_forget_asked(s3_root *root)
 {
-    for (size_t i = 0; root->asked && i < 2 * root->ring; i++)
-        forget(&root->asked[i]);
-    free(root->asked);
-    root->asked = NULL;
+    release_ring(&root->asked);
+    release_ring(&root->kept);
 }
 
-static s3_asked *find_asked(const s3_root *root, const char *path)
+static s3_asked *find_asked(const s3_ring *ring, const char *path)
 {
-    for (size_t i = 0; root->asked && i < 2 * root->ring; i++)
-        if (root->asked[i].path && strcmp(root->asked[i].path, path) == 0)
-            return &root->asked[i];
+    const uint64_t name = s3_fact_name(path, strlen(path), false);
+    for (size_t i = 0; i < ring->room; i++)
+        if (ring->name[i] == name && strcmp(ring->list[i].path, path) == 0)
+            return &ring->list[i];
     return NULL;
+}
+
+static bool is_asked(const s3_root *root, const char *path)
+{
+    return find_asked(&root->asked, path) || find_asked(&root->kept, path);
 }
 
 /* Forgets what was kept, from the oldest on, until there is room. Kept pieces are a convenience, pieces under way a
  * need: the former make room. */
 static void forget_kept(s3_root *root, size_t cost)
 {
-    for (size_t i = 0; root->asked && i < root->ring && !there_is_room(cost); i++)
-        forget(&root->asked[root->ring + (root->next[1] + i) % root->ring]);
+    s3_ring *kept = &root->kept;
+    for (size_t i = 0; i < kept->room && !there_is_room(cost); i++)
+        forget(kept, &kept->list[(kept->next + i) % kept->room]);
 }
 
-/* The next place of a ring, emptied; NULL without memory. */
-static s3_asked *next_place(s3_root *root, bool kept)
+/* Twice as many places, before the first one is used again. */
+static bool grow_ring(s3_ring *ring)
 {
-    if (!root->asked)
-        root->asked = assay_alloc_zeroed(2 * root->ring, sizeof *root->asked);
-    if (!root->asked)
-        return NULL;
-    s3_asked *asked = &root->asked[kept * root->ring + root->next[kept]++ % root->ring];
-    forget(asked);
-    return asked;
+    enum { FIRST = 16 };
+    size_t room = ring->room > 0 ? 2 * ring->room : FIRST;
+    room = room < ring->most ? room : ring->most;
+    s3_asked *list = assay_realloc_array(ring->list, room, sizeof *list);
+    ring->list = list ? list : ring->list;
+    uint64_t *name = list ? assay_realloc_array(ring->name, room, sizeof *name) : NULL;
+    if (!name)
+        return false;
+    memset(list + ring->room, 0, (room - ring->room) * sizeof *list);
+    memset(name + ring->room, 0, (room - ring->room) * sizeof *name);
+    ring->name = name;
+    ring->room = room;
+    return true;
+}
+
+/* Puts it into the ring's next place, which takes it over. False: no memory. */
+static bool put_asked(s3_ring *ring, s3_asked asked)
+{
+    if (ring->next == ring->room && ring->room < ring->most && !grow_ring(ring))
+        return false;
+    const size_t at = ring->next % ring->room;
+    forget(ring, &ring->list[at]);
+    ring->list[at] = asked;
+    ring->name[at] = s3_fact_name(asked.path, strlen(asked.path), false);
+    ring->next = at + 1;
+    return true;
 }
 
 void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
@@ -122,19 +156,16 @@ void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t si
     const size_t inside = (size_t)(offset % ASSAY_S3_PIECE);
     const size_t least = size < ASSAY_S3_PIECE - inside ? inside + (size_t)size : ASSAY_S3_PIECE;
     const size_t cost = fact ? at_most(fact->size) : least;
-    /* Asked for already. */
-    if (find_asked(root, path))
+    if (is_asked(root, path))
         return;
     forget_kept(root, cost);
     char *copy = there_is_room(cost) ? assay_copy_text(path) : NULL;
     assay_s3_get *get = copy ? begin(root, path, offset / ASSAY_S3_PIECE, NULL, false) : NULL;
-    s3_asked *asked = get ? next_place(root, false) : NULL;
-    if (!asked) { /* it is asked for when it is its turn */
-        assay_s3_get_end(get);
+    if (!get || !put_asked(&root->asked, (s3_asked){copy, offset / ASSAY_S3_PIECE, get, cost})) {
+        assay_s3_get_end(get); /* it is asked for when it is its turn */
         free(copy);
         return;
     }
-    *asked = (s3_asked){copy, offset / ASSAY_S3_PIECE, get, cost};
     held += cost;
 }
 
@@ -142,11 +173,8 @@ void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t si
  * headers are opened, closed and opened again: the second time costs no request. */
 static void keep(s3_root *root, char *path, assay_s3_get *get, size_t cost)
 {
-    s3_asked *asked = next_place(root, true);
-    if (asked) {
-        *asked = (s3_asked){path, 0, get, cost};
+    if (put_asked(&root->kept, (s3_asked){path, 0, get, cost}))
         return;
-    }
     assay_s3_get_end(get);
     free(path);
     held -= cost;
@@ -357,8 +385,8 @@ static int take_first(assay_store_file *file, bool ask_anew, assay_error *err)
     /* ask_anew: a kept piece turned out to be of an older object. */
     s3_file *f = file->handle;
     const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
-    s3_asked *asked = ask_anew ? NULL : find_asked(f->root, f->path);
-    const bool kept = asked && asked >= f->root->asked + f->root->ring;
+    s3_asked *ahead = ask_anew ? NULL : find_asked(&f->root->asked, f->path);
+    s3_asked *kept = ask_anew || ahead ? NULL : find_asked(&f->root->kept, f->path), *asked = ahead ? ahead : kept;
     piece *p = NULL;
     if (asked) {
         held -= asked->cost;
@@ -366,7 +394,7 @@ static int take_first(assay_store_file *file, bool ask_anew, assay_error *err)
         if (p)
             asked->get = NULL;
         asked->cost = 0;
-        forget(asked);
+        forget(kept ? &f->root->kept : &f->root->asked, asked);
     } else if (fact && fact->size > ASSAY_S3_PIECE) {
         file->size = fact->size;
         return ASSAY_OK;
@@ -415,7 +443,7 @@ void s3_close_file(assay_store_file *file)
 {
     s3_file *f = file->handle;
     piece *first = find_piece(f, 0);
-    if (first && first->ready && file->size > 0 && !find_asked(f->root, f->path)) {
+    if (first && first->ready && file->size > 0 && !is_asked(f->root, f->path)) {
         keep(f->root, f->path, first->get, first->cost);
         f->path = NULL;
         *first = f->list[--f->count];

@@ -36,6 +36,13 @@ typedef struct s3_asked {
     size_t cost;
 } s3_asked;
 
+/* The last so many of them: the oldest gives way. Its lists are as long as they had to be so far. */
+typedef struct s3_ring {
+    s3_asked *list; /* [room] */
+    uint64_t *name; /* [room] hashes of their paths, 0: none, which are looked through sooner than the paths */
+    size_t room, most, next;
+} s3_ring;
+
 /* Names of a directory that was listed when its stamp was asked for, or whose listing is under way. */
 typedef struct s3_directory {
     char *path;                /* owned */
@@ -77,11 +84,11 @@ typedef struct s3_root {
     size_t tree_count;
     s3_deep deep[S3_DEEP]; /* of the last few that were listed below; the oldest gives way */
     size_t next_deep;
-    bool one_by_one; /* a whole tree could not be listed: no more are made within this look */
-    bool warned;     /* of keys that lead out of the trial */
-    bool doubtful;   /* something changed where nothing should have: trees are listed from their beginnings */
-    s3_asked *asked; /* [2 * ring] two rings: what was asked for, and what is kept */
-    size_t ring, next[2];
+    bool one_by_one;         /* a whole tree could not be listed: no more are made within this look */
+    bool warned;             /* of keys that lead out of the trial */
+    bool doubtful;           /* something changed where nothing should have: trees are listed from their beginnings */
+    s3_ring asked;           /* what was asked for ahead */
+    s3_ring kept;            /* first pieces of objects that were read */
     s3_directory *directory; /* [directory_count] */
     size_t directory_count, directory_room;
     assay_buf key; /* of the object that is asked for, terminated */
