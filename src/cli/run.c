@@ -713,8 +713,8 @@ const cli_command cli_run = {
 const cli_command cli_hang = {
     "hang",
     "DUMPS",
-    "Says who hung: the ranks that the others wait for, from dumps of PyTorch's flight recorder. It is run with the "
-    "built-in rules, and has its options.",
+    "Says who hung: the ranks that the others wait for, from dumps of PyTorch's flight recorder. It runs the built-in "
+    "rules, and takes the options of `assay run`.",
     OPTIONS,
     1,
     RUN_OPERANDS_MOST,

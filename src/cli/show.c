@@ -550,6 +550,10 @@ static int show_report(const show_options *options, const char *path)
     }
     ASSAY_THEN(status, assay_report_put_results(path, text.data, text.size,
                                                 cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err));
+    if (status == ASSAY_OK && cli_given()->form == CLI_JSON) { /* it is a report, and as it is */
+        assay_buf_clear(&out);
+        assay_put_bytes(&out, text.data, text.size);
+    }
     assay_buf_release(&text);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);
@@ -586,10 +590,11 @@ static int show(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
-    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values || cli_given()->form ||
-                   options.regex;
+    bool chooses = chooses_steps(&options) || options.mode || options.worker || options.values ||
+                   cli_given()->form == CLI_CSV || options.regex;
     if (status == ASSAY_OK && operands == 1 && chooses && !options.collection && !options.metric)
-        status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
+        status = assay_fail(&err, ASSAY_EUSAGE,
+                            "show: TENSOR is missing; of these options a report takes --draw and --json");
     if (status == ASSAY_OK && options.metric)
         status = check_metric(&options, operands, &err);
     if (status != ASSAY_OK)

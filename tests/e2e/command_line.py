@@ -103,7 +103,7 @@ def check_grammar(cli):
     save_safetensors(checkpoint / "model.safetensors", {"w": numpy.zeros((2, 2), "f4")})
     (cli.where / "empty").mkdir()
     for steps, code, *command in ((True, 0, "ls", DDP), (True, 0, "show", DDP, "ConvNet_fc1.bias"), (False, 0, "rules"), (False, 0, "rules", "AllZero"),
-                                  (False, 0, "check"), (True, 0, "history", DDP), (False, 0, "history", report), (False, 0, "topology", DDP),
+                                  (False, 0, "check"), (False, 0, "show", report), (True, 0, "history", DDP), (False, 0, "history", report), (False, 0, "topology", DDP),
                                   (True, 0, "verify", checkpoint.parent), (False, 3, "why", cli.where / "empty")):
         command += ["--steps", "20:30"] * steps + ["-q", "-v"]
         for form in ([], ["--json"], ["--color", "always"]):
@@ -116,6 +116,8 @@ def check_grammar(cli):
     cli.checks.expect([s["step"] for s in listed["steps"]] == [20, 30] and all(t["steps"] <= 2 for t in listed["tensors"]), "ls --steps: %s" % listed)
     cli.expect(2, "ls", DDP, "--steps", "1000000:", "-o", "none", err="no step in --steps")
     cli.expect(2, "history", report, "--steps", "0:10", err="--steps is for trials")
+    cli.checks.expect(cli.expect(0, "show", report, "--json").out == (report / "report.json").read_text(), "show --json of a report")
+    cli.expect(2, "show", report, "--csv", err="a report takes --draw and --json")
     cli.expect(4, "rules", "-o", "no/place", err="no/place: cannot create")
     cli.expect(2, "rules", "-o", "s3://b/x", err="not in S3")
     cli.checks.expect(not (cli.where / "none").exists(), "a command that failed leaves a file")
