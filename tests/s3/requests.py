@@ -95,7 +95,19 @@ class Suite(s3_suite.Suite):
             deep = [path for path in lists if path.endswith("prefix=t%2F") and "delimiter" not in path]
             self.checks.expect(len(deep) == 10 and len(lists) <= 10 + 12, "%d, %d of the whole: %s" % (len(lists), len(deep), done))
 
+    def check_runs(self):
+        """A place with several runs: the message says what to give, and that is taken."""
+        with Server() as server:
+            for run in ("one", "two"):
+                server.put("runs", "t/%s/metrics.csv" % run, b"step,loss\n1,0.5\n2,0.4\n3,0.3\n")
+            env = s3.environment(server.port, server.key, server.secret)
+            done = launch(1, [self.assay, "run", "s3://runs/t"], env)
+            self.checks.expect(done.code == 2 and "s3://runs/t/NAME, or 's3://runs/t/*' for all of them" in done.err, "%s" % done)
+            done = launch(1, [self.assay, "run", "s3://runs/t/*", "--out", self.room / "runs"], env)
+            self.checks.expect(done.code == 0 and "2 trials" in done.out, "%s" % done)
+
     def all(self):
+        self.check_runs()
         self.check_layouts()
         self.check_many()
 

@@ -150,14 +150,18 @@ int metrics_place_choose(metrics_place *place, const metrics_run **run, assay_er
         return ASSAY_OK;
     }
     assay_buf text = ASSAY_BUF(4096);
-    for (size_t i = 0; i < found && i < NAMED_MOST; i++)
+    bool flat = true; /* a pattern finds them all: none lies deeper than another */
+    for (size_t i = 0; i < found && i < NAMED_MOST; i++) {
         assay_put_format(&text, "%s%.100s", i ? ", " : "", with[i]->name);
+        flat = flat && !strchr(with[i]->name, '/');
+    }
     const char *location = assay_store_location(place->store), *unread = metrics_place_unread(place);
-    const int status = assay_fail(err, unread ? ASSAY_EIO : ASSAY_EFORMAT,
-                                  "%.150s holds %zu runs: %.*s%s; give one as %.100s/NAME, or all of them%s%.200s",
-                                  location, found, (int)(text.size < 200 ? text.size : 200), (const char *)text.data,
-                                  found > NAMED_MOST || text.size > 200 ? ", ..." : "", location, unread ? "; " : "",
-                                  unread ? unread : "");
+    const int status =
+        assay_fail(err, unread ? ASSAY_EIO : ASSAY_EFORMAT,
+                   "%.150s holds %zu runs: %.*s%s; give one as %.100s/NAME%s%.100s%s%s%.200s", location, found,
+                   (int)(text.size < 200 ? text.size : 200), (const char *)text.data,
+                   found > NAMED_MOST || text.size > 200 ? ", ..." : "", location, flat ? ", or '" : "",
+                   flat ? location : "", flat ? "/*' for all of them" : "", unread ? "; " : "", unread ? unread : "");
     assay_buf_release(&text);
     return status;
 }
