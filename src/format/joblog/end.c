@@ -141,18 +141,6 @@ static void keep_line(joblog_reader *r, assay_log_rank *row, const said *line, u
     }
 }
 
-/* Does "02:13:40" stand in the first part of a line? Most times have it; that of a bar of progress stands further behind. */
-static bool may_have_time(const char *line, size_t length)
-{
-    enum { FRONT = 96 };
-    const char *const stop = line + (length < FRONT ? length : FRONT);
-    for (const char *colon = line; (colon = memchr(colon, ':', (size_t)(stop - colon))) != NULL; colon++)
-        if (colon - line >= 2 && stop - colon > 3 && assay_is_digit(colon[-1]) && assay_is_digit(colon[-2]) &&
-            assay_is_digit(colon[1]) && assay_is_digit(colon[2]) && colon[3] == ':')
-            return true;
-    return false;
-}
-
 /* Where the time is that a line says. False: at none of the places that are known, or what may be one in others that are like it
  * is none in this one, as "25:00:00". */
 static bool find_time(const joblog_line *line, alike *out)
@@ -161,11 +149,11 @@ static bool find_time(const joblog_line *line, alike *out)
     double time;
     uint8_t timed;
     if (line->prefix.timed == ASSAY_LOG_UNTIMED)
-        return !may_have_time(line->text, line->length);
+        return !joblog_may_have_time(line->text, line->length);
     if (!at[0] || at[0] < line->text || !joblog_time_of(at[0], (size_t)(line->body - at[0]), &time, &timed) ||
         timed != line->prefix.timed || time != line->prefix.time ||
-        may_have_time(line->text, (size_t)(at[0] - line->text)) ||
-        may_have_time(at[1], (size_t)(line->text + line->length - at[1])))
+        joblog_may_have_time(line->text, (size_t)(at[0] - line->text)) ||
+        joblog_may_have_time(at[1], (size_t)(line->text + line->length - at[1])))
         return false;
     out->time = (uint32_t)(at[0] - line->text);
     out->time_end = (uint32_t)(at[1] - line->text);
@@ -283,7 +271,7 @@ static int read_lines(joblog_reader *r, size_t at, size_t near, const lacks *lac
                 continue;
             }
         }
-        if (what == LACKS_TIME && !may_have_time(r->bytes + at, end - at))
+        if (what == LACKS_TIME && !joblog_may_have_time(r->bytes + at, end - at))
             continue;
         read_said(r, at, end, plain, alikes, &line);
         row = joblog_row_of(r, r->tracked ? line.rank : -1);
@@ -306,8 +294,9 @@ static bool has_steps(const assay_log_rank *row)
     return row->step_at[sizeof row->step_at / sizeof *row->step_at - 1] > 0;
 }
 
-/* Lists what ranks lack, and forgets what few lines say of them. False without memory. *any: is there one? */
-static bool find_lacks(joblog_reader *r, lacks *out, bool *any)
+/* Lists what ranks lack that the lines from byte `near` of the reader's on do not say, and forgets what few lines say of them. False
+ * without memory. *any: is there one? */
+static bool find_lacks(joblog_reader *r, size_t near, lacks *out, bool *any)
 {
     bool ranks = false; /* they say their steps: what names no rank is of a launcher, and has none */
     *any = false;
@@ -318,10 +307,12 @@ static bool find_lacks(joblog_reader *r, lacks *out, bool *any)
         uint8_t *one = ASSAY_VEC_ADD(out);
         if (!one)
             return false;
-        *one = ranks && row->rank < 0            ? LACKS_NOTHING
-               : !has_steps(row)                 ? LACKS_STEPS
-               : row->timed == ASSAY_LOG_UNTIMED ? LACKS_TIME
-                                                 : LACKS_NOTHING;
+        const bool whole =
+            r->begins && r->tracked && r->row_first.list[i] >= r->base + near; /* all its lines were read */
+        *one = whole || (ranks && row->rank < 0)                  ? LACKS_NOTHING
+               : !has_steps(row)                                  ? LACKS_STEPS
+               : row->timed == ASSAY_LOG_UNTIMED && r->says_times ? LACKS_TIME
+                                                                  : LACKS_NOTHING;
         *any = *any || *one != LACKS_NOTHING;
         if (*one == LACKS_STEPS)
             *row = (assay_log_rank){.rank = row->rank,
@@ -343,7 +334,7 @@ int joblog_read_end(joblog_reader *r)
     bool any = false;
     int status = read_lines(r, near, r->have, NULL);
     if (status == ASSAY_OK && near > from)
-        status = find_lacks(r, &lacking, &any) ? ASSAY_OK : ASSAY_ENOMEM;
+        status = find_lacks(r, near, &lacking, &any) ? ASSAY_OK : ASSAY_ENOMEM;
     if (any)
         ASSAY_THEN(status, read_lines(r, from, near, &lacking));
     free(lacking.list);

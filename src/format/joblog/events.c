@@ -36,8 +36,10 @@ assay_log_rank *joblog_row_add(joblog_reader *r, int64_t rank)
         return NULL;
     if (r->rank_row.list[at] == 0) {
         assay_log_rank *row = ASSAY_VEC_ADD(&r->out->rank);
-        if (!row)
+        uint64_t *first = row ? ASSAY_VEC_ADD(&r->row_first) : NULL;
+        if (!first)
             return NULL;
+        *first = r->base + r->counted;
         *row = (assay_log_rank){.rank = (int64_t)at - 1, .last_time = NAN, .step_time = NAN, .last_step = -1};
         r->rank_row.list[at] = (int32_t)r->out->rank.count;
         if (at > 0 && r->first_front == UINT64_MAX)
@@ -413,6 +415,7 @@ int assay_log_file_join(assay_log_file *file, size_t pieces)
         assay_log_file_release(next);
     }
     free(r.rank_row.list);
+    free(r.row_first.list);
     free(r.slot.list);
     return status;
 }

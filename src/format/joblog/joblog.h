@@ -22,6 +22,8 @@ typedef struct joblog_prefix {
 void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out);
 /* Reads a time as one that stands in front of a line. False: there is none. */
 bool joblog_time_of(const char *line, size_t length, double *time, uint8_t *timed);
+/* Does "02:13:40" stand in the first part of a line? Most times have it; that of a bar of progress stands further behind. */
+bool joblog_may_have_time(const char *line, size_t length);
 /* The same in a file whose lines come from so many ranks a node (0: from no launcher of nodes): "6: [default5]:" is rank 6 *
  * per_node + 5, and "6: " without it is the launcher itself. */
 void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_prefix *out);
@@ -275,6 +277,7 @@ typedef struct joblog_reader {
     size_t counted;
     bool plain;       /* the file is not packed: what lies before can be read again */
     bool tracked;     /* its lines say their ranks */
+    bool says_times;  /* its first lines have what may be times */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
     assay_dict *writers;            /* ranks, local ranks, and nodes where there is neither */
@@ -284,6 +287,8 @@ typedef struct joblog_reader {
     bool ignored;                   /* and what that one ends with is ignored */
     double listed;                  /* the earliest time of those failures that were listed last; infinite: none */
     ASSAY_VEC(int32_t) rank_row;    /* by rank: its place in out->rank, and 1 */
+    ASSAY_VEC(uint64_t) row_first;  /* by row of out->rank: where its first line begins in the file */
+    bool begins;                    /* what is read begins with the file, and so do lines of ranks */
     ASSAY_VEC(joblog_slot) slot;    /* of out->event */
     uint32_t texts[JOBLOG_NUMBERS]; /* how many events a signature has; of those without a number, the last */
     char *clean, *behind;           /* room for a line, and for one behind it */

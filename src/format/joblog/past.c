@@ -8,6 +8,7 @@
 enum {
     LINES_MOST = 400,
     TEXT_LINES = 40, /* of a text that a model made, before an event in it */
+    TIMES_MOST = 64, /* of an output whose first lines say none */
     UNRANKED =
         16 /* lines in a row that say no rank: neither do those before them, where no line has one in front so far */
 };
@@ -71,6 +72,16 @@ static const joblog_past *past_before(const joblog_reader *r, size_t place, size
     return past;
 }
 
+/* Where the first line of a rank begins in the file, which stands before all that is looked back at where it is not known. */
+static uint64_t first_of_rank(const joblog_reader *r, int64_t rank)
+{
+    const size_t at = rank < 0 ? 0 : (size_t)rank + 1;
+    const int32_t row = at < r->rank_row.count ? r->rank_row.list[at] : 0;
+    if (rank < 0 || !r->tracked || !r->begins)
+        return 0;
+    return row > 0 ? r->row_first.list[row - 1] : UINT64_MAX;
+}
+
 void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_event *e)
 {
     int64_t any_step = -1;
@@ -82,6 +93,7 @@ void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_ev
     joblog_barren barren = {.end = r->base + place};
     bool vain = true; /* so far */
     int unranked = 0;
+    const uint64_t first = first_of_rank(r, rank);
     for (int lines = 0; place > lowest && lines < LINES_MOST && (e->step < 0 || !any_time); lines++) {
         if (r->barren.lines > 0 && r->barren.end == r->base + place) { /* many events may stand behind the same lines */
             lines += r->barren.lines - 1;
@@ -105,8 +117,11 @@ void joblog_look_back(joblog_reader *r, size_t place, int64_t rank, assay_log_ev
         else if (e->step < 0 && past->step >= 0 && any_step < 0)
             any_step = past->step;
         place = past->begin > r->base + lowest ? (size_t)(past->begin - r->base) : lowest;
-        if (unranked >= UNRANKED && (e->step >= 0 || any_step >= 0) && (any_time || timed != ASSAY_LOG_UNTIMED))
+        if ((unranked >= UNRANKED || past->begin <= first) && (e->step >= 0 || any_step >= 0) &&
+            (any_time || timed != ASSAY_LOG_UNTIMED))
             break; /* as of most outputs of one rank: they name it when they end */
+        if (!r->says_times && lines >= TIMES_MOST && e->step >= 0 && timed == ASSAY_LOG_UNTIMED)
+            break;
         vain = vain && past->timed == ASSAY_LOG_UNTIMED && past->step < 0 && !past->shows;
         if (vain) {
             barren.lines++;

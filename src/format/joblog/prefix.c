@@ -464,6 +464,26 @@ size_t joblog_front_of(const char *line, size_t length, int64_t *rank, int64_t *
     return length - t.left;
 }
 
+/* "[2026-11-27 03:12:07,123] [INFO] ": no rank is in front. Quick, for what loggers of whole trainings write. */
+static bool is_dated_level(const char *line, size_t most)
+{
+    static const char form[] = "[0000-00-00 00:00:00";
+    size_t at = 0;
+    for (; at < sizeof form - 1 && at < most; at++)
+        if (form[at] == '0' ? !assay_is_digit(line[at]) : line[at] != form[at])
+            return false;
+    if (at < most && (line[at] == ',' || line[at] == '.'))
+        at++;
+    while (at < most && assay_is_digit(line[at]))
+        at++;
+    if (at + 5 > most || memcmp(line + at, "] [", 3) != 0)
+        return false;
+    const size_t level = at += 3;
+    while (at < most && line[at] >= 'A' && line[at] <= 'Z')
+        at++;
+    return at > level && at < most && line[at] == ']';
+}
+
 int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
 {
     const size_t most = length < 96 ? length : 96;
@@ -488,7 +508,7 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
     }
     if (take_task(&t, &prefix))
         return prefix.rank;
-    if (length < 4 || line[0] != '[')
+    if (length < 4 || line[0] != '[' || is_dated_level(line, most))
         return -1;
     for (int part = 0; part < 2 && take_bracket(&t, part == 0, &prefix) && prefix.rank < 0; part++)
         continue;

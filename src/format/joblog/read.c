@@ -16,6 +16,7 @@ enum {
     READ = 128 << 10, /* at once: it stays in a cache until it was gone through */
     WHOLE_LINE = 64 << 10,
     TRACK_LOOK = 256 << 10,
+    TIMES_LOOK = 32 << 10,
     QUOTE_MOST = 400,
     TAIL_KEPT = 320 << 10,
     LEAD = 1 << 20, /* of a piece, before it */
@@ -468,6 +469,7 @@ static void look_ahead(joblog_reader *r)
     for (size_t at = 0; at < r->have && at < TRACK_LOOK;) {
         const char *end = memchr(r->bytes + at, '\n', r->have - at);
         const size_t length = end ? (size_t)(end - r->bytes) - at : r->have - at;
+        r->says_times = r->says_times || (at < TIMES_LOOK && joblog_may_have_time(r->bytes + at, length));
         if (joblog_may_say_rank(r->bytes + at, length)) {
             const int64_t per_node = joblog_per_node(r->bytes + at, length, &most);
             said = said ? said : per_node;
@@ -537,7 +539,8 @@ static int begin_piece(joblog_reader *r)
     r->out->problem = NULL;
     assay_log_file_release(r->out);
     *r->out = empty;
-    r->rank_row.count = 0;
+    r->rank_row.count = r->row_first.count = 0;
+    r->begins = false;
     memset(r->memo, 0, r->memos * sizeof *r->memo);
     memset(r->texts, 0, sizeof r->texts);
     joblog_blocks_renumber(r, r->line);
@@ -622,7 +625,8 @@ int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path,
                        .listed = INFINITY,
                        .chained_rank = INT64_MIN,
                        .unasked = MEMOS_FROM,
-                       .first_front = UINT64_MAX};
+                       .first_front = UINT64_MAX,
+                       .begins = true};
     int status = assay_utf8_open(store, path, &file, &why);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) {
         out->cut = true;
@@ -647,6 +651,7 @@ int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path,
     free(r.block_row.list);
     assay_dict_free(r.writers);
     free(r.rank_row.list);
+    free(r.row_first.list);
     free(r.slot.list);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);
 }

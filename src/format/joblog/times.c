@@ -215,3 +215,14 @@ bool joblog_time_of(const char *line, size_t length, double *time, uint8_t *time
     *timed = out.timed;
     return out.timed != ASSAY_LOG_UNTIMED;
 }
+
+bool joblog_may_have_time(const char *line, size_t length)
+{
+    enum { FRONT = 96 };
+    const char *const stop = line + (length < FRONT ? length : FRONT);
+    for (const char *colon = line; (colon = memchr(colon, ':', (size_t)(stop - colon))) != NULL; colon++)
+        if (colon - line >= 2 && stop - colon > 3 && assay_is_digit(colon[-1]) && assay_is_digit(colon[-2]) &&
+            assay_is_digit(colon[1]) && assay_is_digit(colon[2]) && colon[3] == ':')
+            return true;
+    return false;
+}
