@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The templates of slurm/ do what they say, on a real Slurm that this test starts.
 
-    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, gate, hang, barrier, actions, watch, limits, failures
+    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, gate, hang, why, barrier, actions, watch, limits, failures
 
 Exit code 77 where Slurm is not installed.
 """
@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -131,6 +132,32 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(comparison) == ("COMPLETED", 0), "the comparison: %s\n%s" % (slurm.show(comparison), slurm.logs()))
     checks.expect(body_of(slurm.work / ("comparison-" + comparison)) ==
                   expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
+
+
+def test_why(checks, slurm, expected):
+    """A training that dies: why.sbatch behind it and the epilog say the same, and the epilog none of a job that went well, nor of
+    why.sbatch itself, which ends with 1 and lies in the same directory."""
+    script = ("#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=2 -o slurm-%%j.out --no-requeue\nenv | grep ^SLURM_ >slurm.env\n"
+              "srun -l -K1 bash -c 'for i in 1 2 3; do echo step $i loss 2; done; [ $SLURM_PROCID = $0 ] && kill -9 $$; sleep 1' %d\n")
+    jobs = {}
+    for name, rank in (("dead", 3), ("well", 9)):
+        (slurm.work / name).mkdir()
+        (slurm.work / name / "job").write_text(script % rank if rank < 4 else script.replace("-K1 ", "") % rank)
+        jobs[name] = slurm.sbatch("-D", slurm.work / name, slurm.work / name / "job")
+    dead, well = slurm.work / "dead", slurm.work / "well"
+    why = slurm.sbatch("-D", dead, "--dependency=afterany:" + jobs["dead"], "why.sbatch", TRAIN_JOB_ID=jobs["dead"])
+    checks.expect(slurm.ended(jobs["dead"])[0] == "FAILED" and slurm.ended(jobs["well"]) == ("COMPLETED", 0), "jobs: %s" % slurm.logs())
+    checks.expect(slurm.ended(why) == ("FAILED", 1), "why: %s\n%s" % (slurm.show(why), slurm.logs()))
+    end, said = time.monotonic() + 30, dead / "assay-why.txt"
+    while time.monotonic() < end and not (said.exists() and "What was looked at" in said.read_text()):
+        time.sleep(0.2)  # slurmctld does not wait for it
+    last = slurm.sbatch("-D", well, well / "job")  # what is behind it is behind the epilog of why.sbatch, too
+    slurm.wait(last)
+    texts = [said.read_text(), (dead / ("assay-why-%s.log" % why)).read_text()]
+    for text in texts:
+        checks.expect("rank 3 on n" in text.split("\n")[0] and "was killed by signal 9, step 3" in text, "it says who died: %s" % text)
+    checks.expect((dead / ("scontrol-%s.txt" % jobs["dead"])).exists() and not (dead / ("scontrol-%s.txt" % why)).exists()
+                  and not (well / "assay-why.txt").exists(), "files: %s" % [p.name for p in (*dead.iterdir(), *well.iterdir())])
 
 
 def test_gate(checks, slurm, expected):
@@ -346,11 +373,11 @@ def main():
     args = parser.parse_args()
     need_slurm()
     tests = {"templates": test_all_templates, "gate": test_gate, "barrier": test_barrier, "actions": test_actions, "watch": test_watch,
-             "limits": test_limits, "failures": test_failures, "hang": test_hang}
+             "limits": test_limits, "failures": test_failures, "hang": test_hang, "why": test_why}
     checks = Checks()
     for what in args.what:
         with tempfile.TemporaryDirectory() as folder:
-            slurm = Slurm(os.path.abspath(args.assay))
+            slurm = Slurm(os.path.abspath(args.assay), epilog="epilog-why.sh" if what == "why" else None)
             try:
                 tests[what](checks, slurm, Expected(args.assay, args.barrier, folder))
             finally:

@@ -23,11 +23,17 @@ def need_slurm():
 class Slurm:
     """A cluster, and a working directory with a copy of what users copy."""
 
-    def __init__(self, assay, copied=ROOT / "slurm"):
+    def __init__(self, assay, copied=ROOT / "slurm", epilog=None):
+        """epilog: a script that slurmctld runs behind each job, with this Slurm and this assay."""
         self.directory = Path(tempfile.mkdtemp(prefix="sl", dir="/tmp"))
         self.bed, self.work = self.directory / "b", self.directory / "w"
         shutil.copytree(copied, self.work)
         self.env = dict(os.environ, LC_ALL="C.UTF-8", ASSAY=str(assay), JOB=str(SUITE), TB_CPUS="8")
+        if epilog:
+            behind = self.directory / "epilog"
+            behind.write_text("#!/bin/bash\nSLURM_CONF=%s/slurm.conf ASSAY=%s exec bash %s\n" % (self.bed, assay, self.work / epilog))
+            behind.chmod(0o755)
+            self.env["TB_EXTRA"] = "EpilogSlurmctld=%s" % behind
         started = subprocess.run([str(TESTBED), "start", str(self.bed), str(NODES)], env=self.env, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, timeout=120)
         if started.returncode:
