@@ -4,17 +4,20 @@
 # many sites run this part as the user of the job, by sudo.
 ASSAY=${ASSAY:-assay}
 
-case "${SLURM_JOB_EXIT_CODE2:-0:0}" in
-0:0) exit 0 ;;
-esac
 # Those of slurm/ end with 1 when they found something, in the directory of the job that they look at.
 case "${SLURM_JOB_NAME:-}" in
 assay-*) exit 0 ;;
 esac
-directory=${SLURM_JOB_WORK_DIR:-$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *WorkDir=//p')}
+facts=$(scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
+# What ended by a limit or was cancelled has the exit code 0:0 here, and another one there.
+case "${SLURM_JOB_EXIT_CODE2:-0:0} $facts" in
+*Reason=TimeLimit*) ;;
+"0:0 " | "0:0 "*JobState=COMPLET*ExitCode=0:0*) exit 0 ;;
+esac
+directory=${SLURM_JOB_WORK_DIR:-$(sed -n 's/^ *WorkDir=//p' <<<"$facts")}
 [ -d "$directory" ] || exit 0
-facts=$directory/scontrol-$SLURM_JOB_ID.txt
-scontrol show job "$SLURM_JOB_ID" >"$facts" 2>/dev/null || rm -f "$facts"
+[ -z "$facts" ] || echo "$facts" >"$directory/scontrol-$SLURM_JOB_ID.txt"
 # Never in the way of the next job: at most a minute, at the lowest priority.
-timeout 60 nice -n 19 "$ASSAY" why "$directory" --job "$SLURM_JOB_ID" --outputs --quiet >"$directory/assay-why.txt" 2>&1
+timeout 60 nice -n 19 "$ASSAY" why "$directory" --job "$SLURM_JOB_ID" --outputs --quiet >"$directory/.assay-why.$SLURM_JOB_ID" 2>&1
+mv -f "$directory/.assay-why.$SLURM_JOB_ID" "$directory/assay-why.txt"
 exit 0

@@ -148,14 +148,23 @@ def test_why(checks, slurm, expected):
     why = slurm.sbatch("-D", dead, "--dependency=afterany:" + jobs["dead"], "why.sbatch", TRAIN_JOB_ID=jobs["dead"])
     checks.expect(slurm.ended(jobs["dead"])[0] == "FAILED" and slurm.ended(jobs["well"]) == ("COMPLETED", 0), "jobs: %s" % slurm.logs())
     checks.expect(slurm.ended(why) == ("FAILED", 1), "why: %s\n%s" % (slurm.show(why), slurm.logs()))
+    cut = slurm.work / "cut"
+    cut.mkdir()
+    (cut / "job").write_text(script.replace("-K1 ", "").replace("sleep 1", "sleep 300") % 9)
+    late = slurm.sbatch("-D", cut, cut / "job")
+    slurm.wait(late, lambda tasks: "step 3" in slurm.text(cut / ("slurm-%s.out" % late)))
+    slurm.call("scancel", late)  # as at a time limit its exit code says nothing
     end, said = time.monotonic() + 30, dead / "assay-why.txt"
     while time.monotonic() < end and not (said.exists() and "What was looked at" in said.read_text()):
         time.sleep(0.2)  # slurmctld does not wait for it
+    while time.monotonic() < end and not (cut / "assay-why.txt").exists():
+        time.sleep(0.2)
     last = slurm.sbatch("-D", well, well / "job")  # what is behind it is behind the epilog of why.sbatch, too
     slurm.wait(last)
     texts = [said.read_text(), (dead / ("assay-why-%s.log" % why)).read_text()]
     for text in texts:
         checks.expect("rank 3 on n" in text.split("\n")[0] and "was killed by signal 9, step 3" in text, "it says who died: %s" % text)
+    checks.expect("cancelled" in slurm.text(cut / "assay-why.txt").split("\n")[0], "one that was cancelled: %s" % [slurm.text(p) for p in cut.glob("assay-*")])
     checks.expect((dead / ("scontrol-%s.txt" % jobs["dead"])).exists() and not (dead / ("scontrol-%s.txt" % why)).exists()
                   and not (well / "assay-why.txt").exists(), "files: %s" % [p.name for p in (*dead.iterdir(), *well.iterdir())])
 
