@@ -259,7 +259,7 @@ size_t joblog_last_begin(const char *bytes, size_t length)
 
 struct joblog_masks {
     size_t count;
-    assay_regex *regex[16];
+    assay_regex *regex[24];
 };
 
 /* What is replaced, and by what: what says that there was a secret stays. Values that are small numbers are counts
@@ -293,6 +293,21 @@ static const struct {
      {"sk-", "pk-", "rk-", "xox", "aiza", "nvapi-"}},
     {"\\beyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)?", ASSAY_REDACTED, {"eyj"}},
     {"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", ASSAY_REDACTED, {"-----begin "}},
+    {"^((?:\\d+: |\\[\\w+\\]: ?)?\\s*)(?=\\S*[A-Z])(?=\\S*[a-z])(?=\\S*[0-9+/])[A-Za-z0-9+/]{60,}={0,2}\\s*$", /* a line of such a key */
+     "\\1" ASSAY_REDACTED,
+     {""}},
+    {"(?i)(\\bcookie[\"']?\\s*[:=]\\s*).+", "\\1" ASSAY_REDACTED, {"cookie"}},
+    {"(?i)((?:[\\w.-]*(?:account|shared|shared[_-]?access|signing|encryption)[_-]?key|\\bx-(?:amz|goog)-(?:signature|credential|security-token)|(?-i:\\b[A-Z0-9_]*PASS))[\"']?\\s*[=:]\\s*)[^\\s\"',;&]+",
+     "\\1" ASSAY_REDACTED,
+     {"key", "x-amz-", "x-goog-", "pass"}},
+    {"(\\s(?:-u|--user)[ =][\"']?[\\w.@-]+:)(?!\\d+(?:\\s|$))[^\\s\"']+", "\\1" ASSAY_REDACTED, {"-u", "--user"}},
+    {"(?i)([\"']key[\"']\\s*:\\s*[\"']|\\bkey:? +)[a-z0-9_-]{32,}", "\\1" ASSAY_REDACTED, {"key"}},
+    {"\\bpypi-[\\w-]{16,}|\\bdckr_[a-z]{3}_[\\w-]{10,}|\\bnpm_[A-Za-z0-9]{30,}|\\bhvs\\.[\\w-]{20,}|\\bdapi[0-9a-f]{32}|\\bya29\\.[\\w-]{20,}|\\bGOCSPX-[\\w-]{16,}|\\br8_[A-Za-z0-9]{30,}",
+     ASSAY_REDACTED,
+     {"pypi-", "dckr_", "npm_", "hvs.", "dapi", "ya29.", "gocspx-", "r8_"}},
+    {"(?i)(hooks\\.slack\\.com/services/|discord(?:app)?\\.com/api/webhooks/|api\\.telegram\\.org/bot)[^\\s\"']+",
+     "\\1" ASSAY_REDACTED,
+     {"hooks.slack.com", "/api/webhooks/", "telegram.org/bot"}},
 };
 enum { MASK_COUNT = sizeof MASKS / sizeof *MASKS };
 

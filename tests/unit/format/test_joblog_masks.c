@@ -41,6 +41,22 @@ static void test_masks(void)
                  {"is nvapi-0123456789abcdef", "is ***"},
                  {"is eyJabcdefgh.abc.def", "is ***"},
                  {"-----BEGIN RSA PRIVATE KEY-----abc", "***"},
+                 {"Set-Cookie: session=abc; x=1", "Set-Cookie: ***"},
+                 {"AccountName=x;AccountKey=abc==;Suffix=y", "AccountName=x;AccountKey=***;Suffix=y"},
+                 {"SSHPASS=abc x", "SSHPASS=*** x"},
+                 {"X-Amz-Signature=abc&x=1", "X-Amz-Signature=***&x=1"},
+                 {"curl -u user:abc https://h/x", "curl -u user:*** https://h/x"},
+                 {"docker run --user 1000:1000 x", "docker run --user 1000:1000 x"},
+                 {"python3 -u train.py", "python3 -u train.py"},
+                 {"\"key\": \"0123456789abcdef0123456789abcdef\"", "\"key\": \"***\""},
+                 {"using key 0123456789abcdef0123456789abcdef01234567", "using key ***"},
+                 {"missing key: model.layers.0.mlp", "missing key: model.layers.0.mlp"},
+                 {"forward_pass: 0.123 s", "forward_pass: 0.123 s"},
+                 {"is pypi-AgEIcHlwaS5vcmcCJDU", "is ***"},
+                 {"is dckr_pat_abcdEFGH1234", "is ***"},
+                 {"is hvs.CAESIAbcdefghijklmnopq", "is ***"},
+                 {"is ya29.a0AfB_abcdefghijklmnop", "is ***"},
+                 {"at https://hooks.slack.com/services/T0/B0/abc now", "at https://hooks.slack.com/services/*** now"},
                  {"KeyError: 'labels'", "KeyError: 'labels'"}};
     char wide[2048];
     joblog_masks *masks = NULL;
