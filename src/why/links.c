@@ -51,7 +51,9 @@ bool why_add_item(why_link *link, const why_item *i)
     if (isnan(link->time) || i->from < link->time)
         link->time = isnan(i->from) ? link->time : i->from;
     const bool ranks = i->event->ranks[0] ? add_ranks(link, i->event->ranks) : why_add_rank(link, i->rank);
-    return ranks && why_add_node(link, i->node);
+    const bool all = i->event->scope == ASSAY_LOG_JOB && why_is_external(i->event->ending) &&
+                     i->event->ending != ASSAY_ENDING_node_failure; /* who said it is not whom it is about */
+    return ranks && (all || why_add_node(link, i->node));
 }
 
 void why_make_unique(why_link *link)
