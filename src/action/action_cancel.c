@@ -17,6 +17,8 @@ const assay_setting action_cancel_settings[] = {
      .help = "a Slurm job id, or where it is found; the variable TRAIN_JOB_ID otherwise"},
     {0}};
 
+/* A number needs no secret around it, so it is read here; a text may be an id or stand for where one is kept, and the
+ * literal form is checked below. */
 static int read_id(const job_reader *r, const char *place, const cJSON *object, action *a)
 {
     assay_secret *own = assay_alloc_zeroed(1, sizeof *own);
@@ -50,13 +52,15 @@ static void release(action *a)
     free(a->own);
 }
 
-/* Which job it is is not known before its id is fetched; prepare() makes the name then. */
+/* Empty: which job it is is not known before its id is fetched; prepare() makes the name then. */
 static const char *target(const action *a)
 {
     (void)a;
     return "";
 }
 
+/* The name is the key of the log of actions, so it has the fetched id: two entries that lead to the same job cancel
+ * it once. */
 static int prepare(const assay_actions *actions, size_t number, action *a, assay_error *err)
 {
     assay_secret *job = a->own;
@@ -83,7 +87,7 @@ static int run(action_firing *f, const action_event *event, assay_error *err)
     return assay_slurm_cancel(job->value, err);
 }
 
-/* As a job file has it: an id, or where one is kept. */
+/* Writes the id as a job file has it, or where one is kept; never what was found there. */
 static void put_json(const action *a, assay_buf *out)
 {
     const assay_secret *job = a->own;

@@ -10,6 +10,7 @@
  * run waits for them at every finding. */
 enum { FAILURES = 3, PAUSE_SECONDS = 60 };
 
+/* One target over the whole run; failures count across rules and trials. */
 typedef struct message_target {
     assay_notify *notify;
     unsigned failures; /* in a row */
@@ -57,6 +58,8 @@ static int prepare(const assay_actions *actions, size_t number, action *a, assay
     return assay_notify_prepare(own->notify, err);
 }
 
+/* Each failed try is a line of its own in the log, so that a run that was killed in between shows what had been
+ * tried. */
 static void note_attempt(void *context, unsigned attempt, assay_delivery delivery, const char *what)
 {
     if (delivery == ASSAY_NOT_DELIVERED)
@@ -70,10 +73,12 @@ static int run(action_firing *f, const action_event *event, assay_error *err)
     if (own->failures >= FAILURES && assay_clock_seconds() < own->failed_at + PAUSE_SECONDS)
         return assay_fail(err, ASSAY_EIO, "%s: not tried: it failed %u times in a row a moment ago", f->act->name,
                           own->failures);
+    /* After a failure, or on the way out, one try is enough: the run waits for it. */
     assay_notify_set_hasty(own->notify, own->failures > 0 || assay_interrupt_wished());
     const int status = assay_notify_send(own->notify, &event->message, note_attempt, f, &delivery, err);
     own->failures = status == ASSAY_OK ? 0 : own->failures + 1;
     own->failed_at = assay_clock_seconds();
+    /* A delivery that may have arrived counts as done when the next run reads the log: nobody is told twice. */
     f->failed = delivery == ASSAY_DELIVERY_UNKNOWN ? ASSAY_AUDIT_UNKNOWN : ASSAY_AUDIT_FAILED;
     return status;
 }
@@ -84,6 +89,8 @@ static void preview(const action *a, const assay_message *message, assay_buf *ou
     (void)assay_notify_put_preview(own->notify, message, out);
 }
 
+/* Called by `assay notify --test`, which prepares one target at a time, so that one that is not set up does not hide
+ * the others. */
 static int test(const action *a, const assay_message *message, assay_delivery *delivery, assay_error *err)
 {
     const message_target *own = a->own;

@@ -14,6 +14,7 @@ typedef struct submit_own {
     action_texts environment; /* "NAME=value" */
 } submit_own;
 
+/* As a shell can read it; nothing else reaches the script. */
 static bool is_variable(const char *name)
 {
     bool good = isalpha((unsigned char)*name) || *name == '_';
@@ -139,6 +140,7 @@ static int run(action_firing *f, const action_event *event, assay_error *err)
     const submit_own *own = f->act->own;
     char job[ASSAY_SLURM_ID] = "";
     bool uncertain = false;
+    /* Ours first, and no name of the job file is among them (is_told()), so order does not matter. */
     char *told[4] = {variable("ASSAY_EVENT", event->message.event), variable("ASSAY_REPORT", f->actions->directory),
                      variable("ASSAY_TRIAL", event->trial ? event->trial : ""),
                      variable("ASSAY_RULE", event->rule ? event->rule : "")};
@@ -159,6 +161,7 @@ static int run(action_firing *f, const action_event *event, assay_error *err)
                                            .environment = environment};
         status = assay_slurm_submit(&script, job, &uncertain, err);
     }
+    /* The pointer to "job" is empty after a failure, when `said` is not looked at. */
     snprintf(f->said, sizeof f->said, "job %s", job);
     f->failed = uncertain ? ASSAY_AUDIT_UNKNOWN : ASSAY_AUDIT_FAILED;
     for (int i = 0; i < 4; i++)

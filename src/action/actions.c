@@ -16,6 +16,8 @@
 #include "report/report.h"
 #include "report/text/layout.h"
 
+/* ASSAY_ACTIONS_SHOW claims in memory alone, so that nothing is written. What prepare() fetches is fetched now: a
+ * secret that is not there shows before hours of work. */
 int assay_actions_prepare(assay_actions *actions, const char *directory, assay_actions_mode mode, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -43,7 +45,8 @@ void action_note(action_firing *f, assay_audit_result result, unsigned attempt, 
         assay_log_warn("%s", err.text);
 }
 
-/* Does what is due and claimed, and takes note of what came of it. */
+/* Does what is due and claimed, and takes note of what came of it. A failure is warned of and counted; the run and
+ * its exit code go on without it. */
 static void carry_out(action_firing *f, const action_event *event)
 {
     action *a = f->act;
@@ -71,6 +74,7 @@ static void show(const action *a, const action_event *event)
     assay_put_u8(&text, '\n');
     if (a->kind->preview)
         a->kind->preview(a, &event->message, &text);
+    /* The text may hold what was fetched for a target. */
     assay_redact_buf(&text, 0);
     assay_activity_hold(true);
     if (assay_buf_status(&text) == ASSAY_OK)
@@ -92,6 +96,8 @@ static assay_audit_key key_of(const action *a, const action_event *event)
     return (assay_audit_key){{"finding", a->name, event->trial, event->rule}, 4};
 }
 
+/* Of a process, not of a job: the log keeps a deed from being repeated, the limit keeps a run from flooding somebody.
+ * The end is told of in any case. */
 static bool within_limit(size_t number, action *a)
 {
     if (a->at_end || a->sent < a->limit)
@@ -103,6 +109,8 @@ static bool within_limit(size_t number, action *a)
     return false;
 }
 
+/* Order: claim first, which writes "trying" into the log and sees it safe, then do it. Who dies in between leaves a
+ * claim that nobody repeats: better not done than done twice. */
 static void fire(assay_actions *actions, size_t number, const action_event *event)
 {
     action *a = &actions->list[number];
@@ -134,11 +142,13 @@ static void fire(assay_actions *actions, size_t number, const action_event *even
     } else if (claim == ASSAY_AUDIT_MINE) {
         carry_out(&f, event);
     } else {
+        /* ASSAY_AUDIT_OURS: this run did it a moment ago, which is no news. */
         actions->repeated += claim == ASSAY_AUDIT_BEFORE;
     }
     assay_buf_release(&f.what);
 }
 
+/* No names stand for all rules. */
 static bool concerns(const action *a, const assay_instance *rule)
 {
     if (a->at_end || rule->severity < a->severity)
@@ -150,6 +160,7 @@ static bool concerns(const action *a, const assay_instance *rule)
     return a->rules.count == 0;
 }
 
+/* Making the message takes time for long reports, so it is only made when somebody gets it. */
 static bool anyone_concerned(const assay_actions *actions, const assay_instance *rule)
 {
     for (size_t i = 0; i < actions->count; i++) {
@@ -178,6 +189,7 @@ static void fire_finding(assay_actions *actions, const assay_outcome *outcome, c
     action_event_release(&event);
 }
 
+/* A trial whose rule has no data or is in error is told of at the end only. */
 void assay_actions_findings(assay_actions *actions, const assay_outcome *outcome)
 {
     if (!actions)
@@ -208,6 +220,7 @@ static void tell_tally(const assay_actions *actions)
                        actions->failed, actions->failed + actions->done, actions->directory, ASSAY_ACTIONS_LOG);
 }
 
+/* Called when the report is written and `code` is known: the digest is of that report. */
 void assay_actions_end(assay_actions *actions, const assay_report *report, int code)
 {
     bool any = false;

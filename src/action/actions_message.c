@@ -6,6 +6,8 @@
 #include "report/forms/forms.h"
 #include "report/text/layout.h"
 
+/* TEXT: a message stays far below what mail systems and receivers take. NAME_BYTES and MESSAGE_BYTES cut what came
+ * from files, whose names may be of any length. */
 enum { TEXT = 1 << 18, SUBJECT_NAME = 60, RULES_LISTED = 100, MESSAGE_BYTES = 4000, NAME_BYTES = 300 };
 
 static void init(action_event *event)
@@ -34,14 +36,15 @@ static void put_name(const char *name, size_t most, assay_buf *out)
         assay_put_bytes(out, "...", 3);
 }
 
-/* The buffer of the next field. */
+/* The buffer of the next field. Order of calls is order in the message; there are as many buffers as the longest
+ * message has fields. */
 static assay_buf *field(action_event *event, const char *name)
 {
     event->fields[event->message.field_count].name = name;
     return &event->json[event->message.field_count++];
 }
 
-/* Makes the buffers texts, once all is in them. */
+/* Makes the buffers texts, once all is in them: pointers into a buffer that still grows would dangle. */
 static int seal(action_event *event, const char *name)
 {
     assay_put_u8(&event->subject, '\0');
@@ -158,7 +161,8 @@ int action_event_finding(action_event *event, const assay_outcome *outcome, cons
     return seal(event, "finding");
 }
 
-/* One rule that did not pass, as a line and as an object. */
+/* Puts one rule that did not pass, as a line and as an object. Names are cut in both, so that RULES_LISTED of them
+ * fit. */
 static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, bool comma, assay_buf *text,
                      assay_buf *json)
 {
@@ -194,6 +198,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
         assay_put_format(json, "null}");
 }
 
+/* Sound rules are counted, not listed; what is left out is said as a number. */
 int action_event_end(action_event *event, const assay_outcome *outcome, int code, const char *digest)
 {
     uint64_t tally[ASSAY_RULE_ERROR + 1] = {0}, listed = 0, left_out = 0;

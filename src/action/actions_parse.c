@@ -49,6 +49,7 @@ int action_texts_read(const job_reader *r, const char *place, const char *key, c
     return ASSAY_OK;
 }
 
+/* Rules of the job file by their names there; actions are read when the rules are. */
 static bool is_rule(const assay_job *job, const char *name)
 {
     for (size_t i = 0; i < job->rule_count; i++) {
@@ -110,7 +111,8 @@ const assay_setting action_settings[] = {
     {0}};
 #undef AT
 
-/* When the action runs, and for which findings. */
+/* Reads when the action runs, and for which findings. "limit" and the like are about findings, so with "end" they
+ * would do nothing, and are refused. */
 static int read_when(const job_reader *r, const char *place, const cJSON *object, const action_entry *entry,
                      const assay_job *job, action *a)
 {
@@ -128,7 +130,8 @@ static int read_when(const job_reader *r, const char *place, const cJSON *object
     return status;
 }
 
-/* The target's name; a second one of that name gets a number, so that both are done. */
+/* Makes the name from the target's; a second one of that name gets a number, so that both are done. The number
+ * follows the order in the file, so a restart finds the same names in the log. */
 static int make_name(const job_reader *r, assay_actions *actions, action *a)
 {
     const char *target = a->kind->target(a);
@@ -154,6 +157,7 @@ static int fail_kinds(const job_reader *r, const char *place, bool several)
 
 static int read_action(const job_reader *r, size_t number, const cJSON *object, assay_actions *actions)
 {
+    /* Counted before it is read, so that assay_actions_free() releases what a failure leaves. */
     action *a = &actions->list[actions->count++];
     action_entry entry;
     char place[40], inner[ASSAY_JOB_PLACE];
@@ -174,6 +178,7 @@ static int read_action(const job_reader *r, size_t number, const cJSON *object, 
     return status == ASSAY_OK ? make_name(r, actions, a) : status;
 }
 
+/* Only checks and copies: nothing outside is touched before assay_actions_prepare(). */
 int assay_actions_parse(const assay_job *job, assay_actions **out, assay_error *err)
 {
     const job_reader r = {job->file, err, job->text, job->text_size};

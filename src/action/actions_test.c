@@ -26,6 +26,7 @@ static void put_object(const char *word, const char *name, const char *failure, 
     assay_put_u8(out, '\n');
 }
 
+/* Sends to every target in turn, whatever became of the one before. */
 int assay_actions_test(assay_actions *actions, size_t *sent, size_t *failed, const assay_draw *draw, bool json,
                        assay_buf *out)
 {

@@ -22,11 +22,7 @@
 
 /* ---- audit log ---- */
 
-/* What the audit log is kept in: a file that lines are appended to, or an object in S3. Inside action
- * only.
- *
- * S3 cannot append and has no locks. There the whole object is read before each line and written again with it: what
- * runs one after the other knows of each other, and what runs at the same moment may not. */
+/* What the audit log is kept in: a file that lines are appended to, or an object in S3. */
 
 typedef struct audit_log audit_log;
 
@@ -82,6 +78,7 @@ static int fail_io(const audit_log *log, const char *what, assay_error *err)
     return assay_fail(err, ASSAY_EIO, "%s: %s: %s", log->path, what, strerror(errno));
 }
 
+/* Opened when the first line is due: a run without a deed makes no file. */
 static int open_file(audit_log *log, assay_error *err)
 {
     char *slash = strrchr(log->path, '/');
@@ -110,7 +107,8 @@ static int read_file(const audit_log *log, uint64_t at, void *bytes, size_t size
     return n < 0 ? fail_io(log, "cannot read", err) : ASSAY_OK;
 }
 
-/* In one write. */
+/* Appends in one write, so that lines of several runs on one file system do not mix; fsync() before the deed is done,
+ * since the line is the promise that nobody else does it. */
 static int append_to_file(const audit_log *log, const void *bytes, size_t size, assay_error *err)
 {
     ssize_t put;
@@ -124,7 +122,7 @@ static int append_to_file(const audit_log *log, const void *bytes, size_t size, 
 
 /* ---- an object ---- */
 
-/* The object as it is now; none is an empty one. */
+/* Reads the object as it is now; none is an empty one. Untrusted in size as well, hence the bound. */
 static int fetch(audit_log *log, assay_error *err)
 {
     assay_s3_bytes bytes;
@@ -155,6 +153,8 @@ static int append_to_object(audit_log *log, const void *bytes, size_t size, assa
     const size_t before = log->text.size;
     if (size > AUDIT_LOG_REMOTE_MOST - before)
         return assay_fail(err, ASSAY_EBUDGET, "%s: larger than 16 MiB: move it away to begin a new log", log->path);
+    /* Memory first, as the whole object is put; on a failure it is as it was, so that the next try does not put the
+     * line twice. */
     assay_put_bytes(&log->text, bytes, size);
     int status = assay_buf_status(&log->text);
     if (status != ASSAY_OK)
@@ -210,6 +210,8 @@ static int audit_log_append(audit_log *log, const void *bytes, size_t size, assa
 
 /* ---- audit ---- */
 
+/* LARGEST bounds what a run reads at its start; LINE is longer than any line that write_line() makes, whose parts are
+ * bounded. */
 enum { LARGEST = 256 << 20, PIECE = 64 << 10, LINE = 1 << 20 };
 
 static const char *const WORDS[ASSAY_AUDIT_RESULTS] = {"trying", "attempt failed", "done", "failed", "unknown"};
@@ -224,6 +226,8 @@ struct assay_audit {
     uint64_t strangers;
 };
 
+/* TAKEN: somebody did it, or began to. OWN: this process did. A failure frees a key for the next run, not for this
+ * one, which has it as OWN. */
 enum { TAKEN = 1, OWN = 2 };
 
 assay_audit *assay_audit_new(const char *path)
@@ -265,7 +269,8 @@ static void put_key(const assay_audit_key *key, assay_buf *out)
     assay_put_u8(out, ']');
 }
 
-/* The state of a key, which is added when it is new; NULL without memory. */
+/* Returns the state of a key, which is added when it is new; NULL without memory. Ids of a dictionary count up by
+ * one, so doubling once is enough. */
 static uint8_t *state_of(assay_audit *audit, const assay_buf *key)
 {
     uint32_t id = ASSAY_NO_ID;
@@ -309,6 +314,7 @@ static bool read_key(const cJSON *list, assay_buf *out)
     return true;
 }
 
+/* Untrusted: people edit the file. A line that is none of ours is counted and left out. */
 static int take_line(assay_audit *audit, const char *line, size_t size)
 {
     cJSON *object = NULL;
@@ -333,6 +339,7 @@ static int take_line(assay_audit *audit, const char *line, size_t size)
     return status;
 }
 
+/* Later lines win over earlier ones of the same key. */
 int assay_audit_take(assay_audit *audit, const char *text, size_t size, size_t *taken)
 {
     size_t at = 0;
@@ -360,6 +367,7 @@ static int take_piece(assay_audit *audit, const char *piece, size_t size)
 {
     size_t taken = 0;
     assay_put_bytes(&audit->rest, piece, size);
+    /* The part before the line's end is dropped; the rest of the piece goes on. */
     if (assay_buf_status(&audit->rest) == ASSAY_EBUDGET) {
         assay_buf_clear(&audit->rest);
         audit->strangers++;
@@ -417,12 +425,14 @@ static int append(assay_audit *audit, const assay_buf *line, assay_error *err)
 static int write_line(assay_audit *audit, const assay_audit_key *key, const assay_audit_line *said, assay_error *err)
 {
     assay_buf line = ASSAY_BUF(LINE);
+    /* A newline first closes the cut line, which is then one stranger and does not take this one with it. */
     if (audit->rest.size > 0) /* the line before was cut */
         assay_put_u8(&line, '\n');
     assay_put_format(&line, "{\"time\": ");
     put_time(&line);
     size_t from = line.size;
     assay_put_format(&line, ", %s", said->what);
+    /* Redacted from behind the time on: the action's name may hold what looks like a secret of this run. */
     assay_redact_buf(&line, from);
     if (said->attempt > 0)
         assay_put_format(&line, "\"attempt\": %u, ", said->attempt);
@@ -438,6 +448,7 @@ static int write_line(assay_audit *audit, const assay_audit_key *key, const assa
     return status;
 }
 
+/* Unlike a claim it is written in any case: notes are told by their results, not by their keys. */
 int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const assay_audit_line *line, assay_error *err)
 {
     ASSAY_TRY(audit_log_lock(audit->log, err));
@@ -447,7 +458,8 @@ int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const assay
     return status;
 }
 
-/* The claim, once the memory is up to date. */
+/* Makes the claim, once the memory is up to date. The lock is held from catch_up() to the line's end, so two runs
+ * cannot both get ASSAY_AUDIT_MINE. */
 static int claim(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_claim_result *out,
                  assay_error *err)
 {

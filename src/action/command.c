@@ -20,11 +20,13 @@
 #include "base/fault.h"
 #include "base/redact.h"
 
+/* Short, as a child that has ended is seen by this wait alone. */
 enum { POLL_MILLISECONDS = 20 };
 static const double GRACE_SECONDS = 1, KILL_SECONDS = 10;
 
 extern char **environ;
 
+/* -1: closed. */
 typedef struct pipes {
     int input, out[2], err[2];
 } pipes;
@@ -71,6 +73,7 @@ static bool open_pipes(const assay_command *command, pipes *p)
 {
     *p = (pipes){-1, {-1, -1}, {-1, -1}};
     p->input = open_input(command->input, command->input_size);
+    /* errno of the failure, since close() may set it. */
     if (p->input < 0 || pipe2(p->out, O_CLOEXEC) != 0 || pipe2(p->err, O_CLOEXEC) != 0) {
         int cause = errno;
         close_all(p);
@@ -88,8 +91,9 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && b[length] == '=';
 }
 
-/* What a launcher, or MPI_Init, tells this process of its place among the ranks. A child that is an MPI program, or a
- * job that is submitted with our environment, would take itself for the same rank and fail at its start. */
+/* Tells whether a variable is what a launcher, or MPI_Init, tells this process of its place among the ranks. A child
+ * that is an MPI program, or a job that is submitted with our environment, would take itself for the same rank and
+ * fail at its start. */
 static bool is_of_rank(const char *variable)
 {
     static const char *const drop[] = {"PMIX_",
@@ -135,6 +139,7 @@ static char **join_environment(const char *const *more)
     char **list = assay_realloc_array(NULL, ours + added + 1, sizeof *list);
     if (!list)
         return NULL;
+    /* Secrets of this process go no further either. */
     for (size_t i = 0; i < ours; i++) {
         bool replaced = assay_redact_is_variable(environ[i]) || (rank && is_of_rank(environ[i]));
         for (size_t k = 0; k < added && !replaced; k++)
@@ -148,7 +153,8 @@ static char **join_environment(const char *const *more)
     return list;
 }
 
-/* 0 or an errno. */
+/* Starts the child with default signals, in a process group of its own, so that a time limit ends what it started
+ * too. 0 or an errno. */
 static int spawn(const assay_command *command, const pipes *p, char **environment, pid_t *child)
 {
     posix_spawn_file_actions_t files;
@@ -199,12 +205,14 @@ static void drain(int *fd, assay_buf *into)
             close_one(fd);
             return;
         }
+        /* What is beyond the ceiling is read and dropped: a child must not wait for a full pipe. */
         size_t room = ASSAY_COMMAND_CEILING - into->size;
         assay_put_bytes(into, piece, (size_t)got < room ? (size_t)got : room);
     }
 }
 
-/* Reads and waits until the child has ended; its wait status. */
+/* Reads and waits until the child has ended; its wait status, or -1 when that is not known. At the time limit SIGTERM
+ * first, so that it can clean up, then SIGKILL. */
 static int attend(const assay_command *command, pipes *p, pid_t child, assay_command_result *result)
 {
     double end = assay_clock_seconds() + command->seconds;
@@ -231,11 +239,13 @@ static int attend(const assay_command *command, pipes *p, pid_t child, assay_com
         kill(-child, signals++ == 0 ? SIGTERM : SIGKILL);
         end = assay_clock_seconds() + (signals == 1 ? GRACE_SECONDS : KILL_SECONDS);
     }
+    /* What it wrote last may have come between the reading and its end. */
     drain(&p->out[0], &result->out);
     drain(&p->err[0], &result->err);
     return how;
 }
 
+/* The first line of what it said is enough for a message. */
 static int describe(const assay_command *command, const assay_command_result *result, assay_error *err)
 {
     const char *name = command->argv[0], *said = (const char *)result->err.data;
@@ -252,6 +262,7 @@ static int describe(const assay_command *command, const assay_command_result *re
     return ASSAY_OK;
 }
 
+/* Terminated texts for the callers, whose size does not count the terminator: the ceiling has a byte more for it. */
 static int terminate(assay_buf *buf)
 {
     assay_put_u8(buf, '\0');
@@ -300,6 +311,7 @@ void assay_command_release(assay_command_result *result)
     assay_buf_release(&result->err);
 }
 
+/* A signal does not cut the pause short. */
 void assay_command_sleep(double seconds)
 {
     struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};

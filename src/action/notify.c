@@ -17,6 +17,7 @@ static char *join_place(const char *file, const char *place)
     return text;
 }
 
+/* Called by the actions of a job and by a pilot's state, which have the same targets. *out is set on success only. */
 int assay_notify_parse(const job_reader *r, const char *place, assay_notify_kind kind, const cJSON *object,
                        assay_notify **out)
 {
@@ -59,6 +60,7 @@ void assay_notify_free(assay_notify *target)
     free(target);
 }
 
+/* A mail has no secrets, and its program is looked for when it is run. */
 int assay_notify_prepare(assay_notify *target, assay_error *err)
 {
     return target->kind == ASSAY_NOTIFY_WEBHOOK ? notify_webhook_prepare(target, err) : ASSAY_OK;

@@ -4,7 +4,8 @@
 #include "action/notify_internal.h"
 #include "base/utf8.h"
 
-/* Slack cuts texts at 40 000 characters; SNS refuses longer subjects, and Teams messages of more than 28 KB. */
+/* Slack cuts texts at 40 000 characters; SNS refuses longer subjects, and Teams messages of more than 28 KB.
+ * TEAMS_TEXT leaves room for what JSON makes of a text: up to six bytes for one. */
 enum { SLACK_TEXT = 35000, SNS_SUBJECT = 100, TEAMS_TEXT = 12000 };
 
 static void put_json(const assay_message *message, assay_buf *out)
@@ -58,7 +59,7 @@ static void put_slack(const assay_message *message, assay_buf *out)
     assay_buf_release(&text);
 }
 
-/* At most so many bytes of a text, cut between characters. */
+/* Puts at most so many bytes of a text, cut between characters; a byte that is no UTF-8 counts as one. */
 static void put_run(const char *text, size_t most, const char *weight, assay_buf *out)
 {
     size_t size = 0;
@@ -105,6 +106,7 @@ static void put_sns(const assay_message *message, assay_buf *out)
     assay_put_u8(out, '}');
 }
 
+/* The message is assay's own, though names in it are strangers': each form escapes as its receiver reads it. */
 void notify_put_body(notify_style style, const assay_message *message, assay_buf *out)
 {
     if (style == NOTIFY_SLACK)

@@ -26,6 +26,7 @@ static bool is_address(const char *text)
     return text[0] && text[0] != '-' && strlen(text) <= 254;
 }
 
+/* The list was made for all of them, so it is not grown here. */
 static int add_recipient(const job_reader *r, const char *place, const cJSON *item, assay_notify *target)
 {
     if (!cJSON_IsString(item) || !is_address(item->valuestring))
@@ -44,6 +45,7 @@ static int read_recipients(const job_reader *r, const char *place, const cJSON *
     target->to = assay_alloc_zeroed((size_t)count, sizeof *target->to);
     if (!target->to)
         return job_no_memory(r);
+    /* A single address stands for a list of one. */
     for (const cJSON *item = cJSON_IsArray(list) ? list->child : list; item && status == ASSAY_OK; item = item->next) {
         status = add_recipient(r, place, item, target);
         if (item == list)
@@ -81,6 +83,7 @@ const assay_setting notify_mail_settings[] = {{.name = "to",
                                                .help = "seconds that the program may take"},
                                               {0}};
 
+/* The addresses are checked so strictly that they can stand in a header and behind "--" as they are. */
 int notify_mail_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
 {
     int status = job_read(r, place, notify_mail_settings, object, target);
@@ -119,6 +122,7 @@ static void put_subject(const char *subject, assay_buf *out)
         put_plain_line(at, part, &line);
         at += part;
     }
+    /* Of no bytes at all there is no data. */
     const char *text = line.data ? (const char *)line.data : "";
     bool ascii = true;
     for (size_t i = 0; i < line.size; i++)
@@ -127,6 +131,7 @@ static void put_subject(const char *subject, assay_buf *out)
         size_t to = from, step;
         while ((step = assay_utf8_length(text + to, line.size - to)) > 0 && to + step - from <= WORD_BYTES)
             to += step;
+        /* No character where it should be: what is left goes out as it is, in one word. */
         to = to > from ? to : line.size;
         assay_put_format(out, "%s=?UTF-8?B?", from ? "\n " : "");
         assay_base64_put(out, text + from, to - from);
@@ -165,6 +170,7 @@ static void put_text(const char *text, assay_buf *out)
     }
 }
 
+/* Without the date, a preview of the same message is the same text. */
 void notify_put_mail(const assay_notify *target, const assay_message *message, bool date, assay_buf *out)
 {
     if (target->from)
@@ -181,6 +187,7 @@ void notify_put_mail(const assay_notify *target, const assay_message *message, b
     put_text(message->text, out);
 }
 
+/* ASSAY_DELIVERY_UNKNOWN: the mail system may have taken the mail before it was stopped, so nobody sends it again. */
 int notify_mail_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                      assay_delivery *delivery, assay_error *err)
 {

@@ -15,7 +15,8 @@ enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096, ANSWER_BYTES
 
 static const char *const STYLES[NOTIFY_STYLES + 1] = {"json", "slack", "sns", "teams", NULL};
 
-/* Why this is no URL for us; NULL when it is. */
+/* Tells why this is no URL for us; NULL when it is one. The characters are those that a URL may have, so nothing of
+ * it can leave the request line. */
 static const char *notify_url_fault(const char *url)
 {
     size_t scheme = assay_http_scheme(url), length = strlen(url);
@@ -53,6 +54,8 @@ static bool is_token(const char *name)
            name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!#$%&'*+^`|~")] == '\0';
 }
 
+/* Names and values go into a request as they are: no line end and no colon may be in a name; assay_secret_fetch()
+ * refuses control characters of a value. */
 static int read_header(const job_reader *r, const char *place, const cJSON *item, notify_header *out)
 {
     if (!is_token(item->string))
@@ -84,7 +87,7 @@ static int read_headers(const job_reader *r, const char *place, const cJSON *lis
     return status;
 }
 
-/* Whoever knows such a URL may write there. */
+/* Tells whether a URL is a secret by itself: whoever knows one of these may write there. */
 static bool is_secret_as_a_whole(const char *url)
 {
     static const char *const ends[] = {"hooks.slack.com", ".webhook.office.com", ".logic.azure.com"};
@@ -112,9 +115,11 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
         return job_fail(r, where,
                         "such a URL is a secret, which does not belong in a job file: give it as {\"env\": NAME} or "
                         "{\"file\": PATH}");
+    /* A literal URL is in the job file for all to read, but a query in it may hold a token. */
     return assay_redact_add_url(url, true) == ASSAY_OK ? ASSAY_OK : job_no_memory(r);
 }
 
+/* The name goes into logs and reports: a fetched URL is named by its source, a literal one without its query. */
 static int make_name(const job_reader *r, assay_notify *target)
 {
     assay_buf name = ASSAY_BUF(2 * URL_BYTES);
@@ -183,6 +188,8 @@ int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *ob
     return status == ASSAY_OK ? make_name(r, target) : status;
 }
 
+/* Called before the run and again before each message; what was fetched stays. Secrets are made known to the
+ * redaction as soon as they are here, so that no message of a failure can show them. */
 int notify_webhook_prepare(assay_notify *target, assay_error *err)
 {
     bool fresh = !target->url.value, secret = target->url.kind != ASSAY_SECRET_LITERAL;
@@ -203,6 +210,7 @@ int notify_webhook_prepare(assay_notify *target, assay_error *err)
             status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
         secret |= target->headers[i].value.kind != ASSAY_SECRET_LITERAL;
     }
+    /* 7 is the length of "http://". */
     if (status == ASSAY_OK && fresh && secret && assay_http_scheme(target->url.value) == 7)
         assay_log_warn("%s: the secret would be sent unencrypted; use https", target->place);
     return status;
@@ -250,7 +258,8 @@ static char **make_headers(const assay_notify *target)
     return list;
 }
 
-/* Sends the request once. With a code the target has decided, whatever came behind it. */
+/* Sends the request once. With a code the target has decided, whatever came behind it: an answer that broke off after
+ * a 200 is a delivery. */
 static int post(const assay_http_request *request, assay_http_answer *answer, assay_error *why)
 {
     int status = assay_http_send(request, answer, why);
@@ -259,6 +268,8 @@ static int post(const assay_http_request *request, assay_http_answer *answer, as
     return status;
 }
 
+/* Again only where the answer allows it (assay_http_answer.again): a request that may have arrived is not sent
+ * twice. */
 static int attempt_all(const assay_notify *target, const assay_http_request *request, assay_attempt_fn *attempt,
                        void *context, assay_delivery *delivery, assay_error *err)
 {
@@ -284,6 +295,7 @@ static int attempt_all(const assay_notify *target, const assay_http_request *req
     }
 }
 
+/* The body is made once: all attempts send the same bytes. */
 int notify_webhook_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                         assay_delivery *delivery, assay_error *err)
 {

@@ -10,8 +10,10 @@
 
 #include "base/fault.h"
 
+/* Larger than any token or key; a file that is larger is some other file. */
 enum { LARGEST = 8192 };
 
+/* A literal is read here as well, and refused by those callers whose value is always a secret. */
 int assay_secret_read(const job_reader *r, const char *place, const cJSON *item, assay_secret *out)
 {
     static const char *const keys[] = {"env", "file", NULL};
@@ -39,7 +41,8 @@ void assay_secret_release(assay_secret *secret)
     *secret = (assay_secret){ASSAY_SECRET_LITERAL, NULL, NULL};
 }
 
-/* Why this file may not hold a secret; NULL when it may. */
+/* Tells why this file may not hold a secret; NULL when it may. Asked of the open file, so that nobody can change it
+ * in between. */
 static const char *unfit(const struct stat *st)
 {
     if (!S_ISREG(st->st_mode))
@@ -70,6 +73,7 @@ static int fetch_file(assay_secret *secret, const char *place, assay_error *err)
     close(fd);
     if (why)
         return assay_fail(err, ASSAY_EJOB, "%s: %s: %s", place, secret->source, why);
+    /* Editors and echo end a file with a line end; more than one belongs to it. */
     used -= used > 0 && text[used - 1] == '\n';
     secret->value = assay_copy_bytes_as_text(text, (size_t)used);
     if (secret->value && strlen(secret->value) != (size_t)used) {
@@ -89,6 +93,8 @@ static int fetch_variable(assay_secret *secret, const char *place, assay_error *
     return secret->value ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
 }
 
+/* Called late, just before the secret is needed: it is in memory of the rank that uses it, and of no other. Fetched
+ * once. */
 int assay_secret_fetch(assay_secret *secret, const char *place, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -101,6 +107,7 @@ int assay_secret_fetch(assay_secret *secret, const char *place, assay_error *err
     else if (!(secret->value = assay_copy_text(secret->source)))
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
     ASSAY_TRY(status);
+    /* Values go into headers, command lines and mails, none of which may be left by a line end. */
     bool bad = secret->value[0] == '\0';
     for (const char *c = secret->value; *c; c++)
         bad |= (unsigned char)*c < ' ' || *c == 0x7f;

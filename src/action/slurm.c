@@ -13,6 +13,7 @@
 static const double SECONDS =
     60; /* for one command: a busy controller answers late, and the commands try again themselves */
 
+/* Checked here too, though callers have: the id is an argument of a command, and an option would be one as well. */
 static int check_id(const char *job, assay_error *err)
 {
     if (assay_slurm_is_id(job))
@@ -32,6 +33,7 @@ static bool says(const assay_buf *output, const char *text)
     return output->data && strstr((const char *)output->data, text);
 }
 
+/* Success is that the job runs no more: one that had ended by itself counts. */
 int assay_slurm_cancel(const char *job, assay_error *err)
 {
     const char *const argv[] = {"scancel", job, NULL};
@@ -41,6 +43,8 @@ int assay_slurm_cancel(const char *job, assay_error *err)
     if (status == ASSAY_EIO && (says(&result.err, "already completing") || says(&result.err, "already completed")))
         status = ASSAY_OK;
     assay_command_release(&result);
+    /* scancel is silent about a job that Slurm does not know, so the state is asked for; that question may fail
+     * without harm. */
     assay_slurm_job now;
     if (status == ASSAY_OK && assay_slurm_state(job, &now, NULL) == ASSAY_OK && now.phase == ASSAY_SLURM_UNKNOWN)
         status =
@@ -66,7 +70,7 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* sbatch's command line; the caller frees it. */
+/* Makes sbatch's command line; the caller frees the list, whose texts are borrowed. */
 static const char **submit_argv(const assay_slurm_script *script)
 {
     size_t used = 0;
@@ -87,6 +91,7 @@ static const char **submit_argv(const assay_slurm_script *script)
     return argv;
 }
 
+/* *uncertain: the job may be in the queue. sbatch gets no answer, or is stopped, after the controller has taken it. */
 int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID], bool *uncertain, assay_error *err)
 {
     assay_command_result result;
@@ -108,7 +113,8 @@ int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID
     return status;
 }
 
-/* For a job that the controller has forgotten. No accounting is no failure. */
+/* Asks for a job that the controller has forgotten, which it does minutes after the end. A site without accounting is
+ * no failure: the state is then unknown. */
 static int ask_accounting(const char *job, assay_slurm_job *out, assay_error *err)
 {
     const char *const argv[] = {"sacct", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode", NULL};
@@ -122,6 +128,7 @@ static int ask_accounting(const char *job, assay_slurm_job *out, assay_error *er
     return unavailable ? ASSAY_OK : status;
 }
 
+/* The controller is asked first, as it knows of a job before the accounting does. */
 int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err)
 {
     const char *const argv[] = {"scontrol", "-o", "show", "job", job, NULL};
@@ -150,6 +157,8 @@ static int set_filter(const char *name, job_filter *filter, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Names are looked up by a pilot that starts again, which may have died after sbatch: its own user's jobs only. 30
+ * days bound what the accounting walks through. */
 int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *err)
 {
     char found[ASSAY_SLURM_ID] = "";
@@ -175,6 +184,8 @@ int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *er
     return status;
 }
 
+/* Ends waiting jobs of that name but `keep`: a pilot that could not tell whether sbatch had worked may have submitted
+ * two. */
 int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *err)
 {
     assay_command_result result;

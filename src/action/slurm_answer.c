@@ -21,6 +21,7 @@ bool assay_slurm_is_id(const char *job)
     return tail != 1 && job[length + tail] == '\0' && length + tail < ASSAY_SLURM_ID;
 }
 
+/* "--parsable" gives ID or ID;CLUSTER. */
 bool slurm_answer_submitted(const char *text, char job[ASSAY_SLURM_ID])
 {
     char id[ASSAY_SLURM_ID];
@@ -35,7 +36,8 @@ bool slurm_answer_submitted(const char *text, char job[ASSAY_SLURM_ID])
     return true;
 }
 
-/* The value of "KEY=" in a line of scontrol, up to the next blank; false when it is not there. */
+/* Finds the value of "KEY=" in a line of scontrol, up to the next blank; false when it is not there. Another key may
+ * end with this one, so it has to begin behind a blank. */
 static bool field(const char *line, const char *key, char *out, size_t room)
 {
     size_t length = strlen(key);
@@ -56,7 +58,8 @@ static bool among(const char *state, const char *const *list)
     return *list != NULL;
 }
 
-/* False for a word that no Slurm is known to say: it must not be taken for an end. */
+/* Tells what a state means; false for a word that no Slurm is known to say: it must not be taken for an end, after
+ * which a pilot would train again. */
 static bool phase_of(const char *state, assay_slurm_phase *out)
 {
     static const char *const waits[] = {"PENDING",       "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
@@ -116,6 +119,7 @@ static void read_log(const char *line, assay_slurm_job *out)
         snprintf(out->log, sizeof out->log, "%.*s", (int)length, at);
 }
 
+/* The line is Slurm's, with names that users chose: fields are looked for by their keys, and each is bounded. */
 int slurm_answer_shown(const char *line, const char *job, assay_slurm_job *out, assay_error *err)
 {
     char state[64] = "", code[32] = "";
@@ -134,6 +138,8 @@ int slurm_answer_accounted(const char *line, const char *job, assay_slurm_job *o
     return set_job(out, job, line, bar ? bar + 1 : "", err);
 }
 
+/* *job is the largest so far, "" for none, so that several answers can be walked one after the other. Ids grow, so
+ * the largest is the newest. */
 void slurm_answer_newest(const char *line, char job[ASSAY_SLURM_ID])
 {
     unsigned long long largest = strtoull(job, NULL, 10);

@@ -9,6 +9,8 @@
 #include "pack/pack_internal.h"
 #include "base/crc32c.h"
 
+/* BLOCKS_A_RANK: 16 MiB of memory on each rank. COMPRESSED_WINDOW is the same on any number of ranks: places of
+ * compressed blocks must not depend on them. */
 enum { BLOCKS_A_RANK = 16, COMPRESSED_WINDOW = 64 };
 
 typedef struct copier {
@@ -22,7 +24,7 @@ typedef struct copier {
     assay_buf sums; /* pairs: block, checksum */
 } copier;
 
-/* The position in `order` of the file that holds byte `at`. */
+/* The position in `order` of the file that holds byte `at`. Ends at p->ordered for the first byte behind all files. */
 static uint64_t file_at(const assay_packing *p, uint64_t at)
 {
     uint64_t low = 0;
@@ -46,6 +48,7 @@ static int read_piece(copier *c, uint64_t row, uint64_t offset, uint8_t *to, siz
     ASSAY_THEN(status, assay_store_read_at(c->file, offset, to, size, &got, &why));
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", where, why.text);
+    /* The size is asked again, as a file that grew would be cut and a file that shrank would end early. */
     if (got < size || assay_store_file_size(c->file) != p->list.files[row].size)
         return assay_fail(err, ASSAY_EIO,
                           "%s: %s changed while it was packed; pack the trial when nothing writes to it", where, name);
@@ -68,7 +71,7 @@ static int fill(copier *c, uint64_t from, uint64_t to, assay_error *err)
     return status;
 }
 
-/* One window: read, sum, write together. */
+/* Copies one window: read, sum, write together. Collective: a rank without a share writes no bytes. */
 static int copy_window(copier *c, uint64_t first, assay_error *err)
 {
     const assay_packing *p = c->p;
@@ -89,7 +92,8 @@ static int copy_window(copier *c, uint64_t first, assay_error *err)
     return assay_hdf5_write(c->bytes, status, from, to - from, c->buffer, err);
 }
 
-/* Every rank's sums, in order of the blocks. */
+/* Writes every rank's sums, in order of the blocks. Collective; every rank gets all of them, and writes its share as
+ * of any table. */
 static int put_sums(copier *c, assay_error *err)
 {
     assay_comm *comm = c->p->comm;
@@ -117,6 +121,8 @@ static int put_sums(copier *c, assay_error *err)
     return status;
 }
 
+/* Collective. Each rank takes part in every window, also after a failure of its own, which assay_hdf5_write() tells
+ * the others of. */
 int assay_pack_bytes(assay_packing *p, assay_error *err)
 {
     uint64_t ranks = (uint64_t)assay_comm_size(p->comm), size = p->list.bytes;
@@ -124,6 +130,7 @@ int assay_pack_bytes(assay_packing *p, assay_error *err)
     c.window = p->compress ? COMPRESSED_WINDOW : BLOCKS_A_RANK * ranks;
     c.share = (c.window + ranks - 1) / ranks;
     assay_buf_init(&c.sums, SIZE_MAX);
+    /* Ranks more than blocks have an empty share at the end. */
     c.buffer = assay_alloc((size_t)c.share * ASSAY_PACKED_BLOCK);
     int status = c.buffer ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory while packing");
     char name[512];

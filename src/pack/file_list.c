@@ -21,12 +21,14 @@ typedef struct walk {
     assay_error *err;
 } walk;
 
+/* The byte in front says what a path is; both lists are read back from their ends, or from the front, by it. */
 static void put_path(assay_buf *out, uint8_t lead, const char *path)
 {
     assay_put_u8(out, lead);
     assay_put_bytes(out, path, strlen(path) + 1);
 }
 
+/* Only the top may fail for good: what lies below and cannot be listed is packed as unreadable, with the reason. */
 static int visit(walk *w, const char *directory, unsigned depth)
 {
     assay_names names = {0};
@@ -90,7 +92,8 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(const char *const *)a + 1, *(const char *const *)b + 1);
 }
 
-/* Rows and names in byte order from what the walk gave. */
+/* Makes rows and names in byte order from what the walk gave. Called on every rank with the same bytes, so all have
+ * the same numbers. */
 static int make_rows(const assay_buf *walked, assay_file_list *list)
 {
     size_t at = 0;
@@ -117,6 +120,7 @@ static int make_rows(const assay_buf *walked, assay_file_list *list)
     return assay_buf_status(&list->names);
 }
 
+/* A file is asked for in pieces of that size at most; what is beyond comes when it is read. */
 enum { MOST_AHEAD = 8 << 20 }; /* bytes of one file */
 
 /* Files that are read one behind another. */
@@ -133,6 +137,7 @@ static void ask_ahead(assay_store *store, const assay_file_list *list, const fil
     size_t files;
     uint64_t bytes;
     assay_store_depth(store, &files, &bytes);
+    /* The window reaches to as many files as the store may have open requests for. */
     const uint64_t end = to - i > files ? i + 1 + files : to;
     for (uint64_t k = i; k < end && assay_store_waits(store); k++) {
         const uint64_t row = of->order ? of->order[k] : k;
@@ -209,12 +214,14 @@ static int take_probes(const assay_buf *all, assay_file_list *list)
             assay_put_bytes(&list->names, why, length);
             list->unreadable++;
         } else if (__builtin_add_overflow(list->bytes, f->size, &list->bytes)) {
+            /* Sizes come from what may be a damaged packed file. */
             return ASSAY_EFORMAT;
         }
     }
     return assay_cursor_bad(&in) ? ASSAY_EINTERNAL : assay_buf_status(&list->names);
 }
 
+/* Collective. Each rank opens only its share, since opening is what takes time on a file server. */
 static int find_sizes(assay_comm *comm, assay_store *store, assay_file_list *list, assay_error *err)
 {
     int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm);
@@ -232,6 +239,7 @@ static int find_sizes(assay_comm *comm, assay_store *store, assay_file_list *lis
     return status;
 }
 
+/* Collective; `out` is the same on all ranks, and left alone on a failure. */
 int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *out, assay_error *err)
 {
     assay_file_list list = {0};
@@ -254,6 +262,7 @@ int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *
     return status;
 }
 
+/* Collective. Each rank asks for its share. */
 int assay_file_list_stays_inside(assay_comm *comm, assay_store *store, const assay_file_list *list, assay_error *err)
 {
     int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm), status = ASSAY_OK;

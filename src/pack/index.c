@@ -18,6 +18,7 @@ typedef struct index_rows {
     uint64_t first_part, first_entry, all_parts, all_entries;
 } index_rows;
 
+/* Collective: each rank has all rows and writes its share, so that a large table takes no longer on more ranks. */
 int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows,
                    assay_error *err)
 {
@@ -36,7 +37,8 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
     return status;
 }
 
-/* The files that problems name, known to rank 0; with more problems than are kept, any may be. */
+/* Takes the files that problems name, which rank 0 knows; with more problems than are kept, any file may be one of
+ * them. Collective. */
 static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_error *err)
 {
     assay_buf text = ASSAY_BUF(SIZE_MAX);
@@ -61,7 +63,8 @@ static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_er
     return status;
 }
 
-/* Has the part rows that need nothing but themselves, and nothing wrong with them? */
+/* Tells whether the part has rows that need nothing but themselves, with nothing wrong in its file. *file walks along
+ * with the parts, which have the order of the units. */
 static bool is_plain(const assay_packing *p, const assay_part *part, size_t *file, const assay_dict *faulty)
 {
     const assay_catalog *catalog = &p->source->catalog;
@@ -78,6 +81,7 @@ static bool is_plain(const assay_packing *p, const assay_part *part, size_t *fil
     return length > 0 && length < (int)sizeof path && assay_dict_find(faulty, path, (size_t)length) == ASSAY_NO_ID;
 }
 
+/* Numbers of entries are this rank's own until find_places() has shifted them. */
 static int make_rows(const assay_packing *p, const assay_dict *faulty, index_rows *rows)
 {
     const assay_shard *s = &p->source->shard;
@@ -126,6 +130,7 @@ static int find_places(assay_packing *p, index_rows *rows, assay_error *err)
     return status;
 }
 
+/* Collective. Unlike assay_pack_put(), ranks write the rows that they have. */
 static int put_parts(assay_packing *p, const index_rows *rows, assay_error *err)
 {
     static const assay_column columns[] = {
@@ -167,7 +172,8 @@ static int put_entries(assay_packing *p, const index_rows *rows, assay_error *er
     return status;
 }
 
-/* Terminated names behind one another, and the rows that point to them. */
+/* Writes terminated names behind one another, and the rows that point to them. The dictionary is the same on every
+ * rank, so each writes a share. */
 static int put_tensors(assay_packing *p, assay_error *err)
 {
     static const assay_column columns[] = {
@@ -194,6 +200,8 @@ static int put_tensors(assay_packing *p, assay_error *err)
     return status;
 }
 
+/* Collective. Called before the index is written: it goes through the files' sizes only, and losses are counted, no
+ * failure. */
 int assay_pack_check(assay_packing *p, uint64_t *losses, assay_error *err)
 {
     const assay_source *source = p->source;
@@ -209,6 +217,7 @@ int assay_pack_check(assay_packing *p, uint64_t *losses, assay_error *err)
     return status == ASSAY_OK ? assay_comm_sum(p->comm, losses, 1) : status;
 }
 
+/* Collective. With more problems than are kept no part is plain, and the packed trial is read as text. */
 int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err)
 {
     index_rows rows = {0};

@@ -13,6 +13,7 @@
 
 enum { FILE_CHUNK = 1 << 15, NAME_MOST = 200 };
 
+/* What sources are made of, without rules. */
 assay_job assay_pack_job(assay_job_trial *trials, size_t count)
 {
     return (assay_job){.file = (char *)"pack", .trials = trials, .trial_count = count};
@@ -32,7 +33,8 @@ static int compare_ordered(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Gives every file its place: steps in order, and within them workers in natural order, as they are read. */
+/* Gives every file its place: steps in order, and within them workers in natural order, as they are read. Empty files
+ * and those that could not be read have no bytes, hence none. */
 static int place_files(assay_packing *p)
 {
     assay_file_list *list = &p->list;
@@ -85,6 +87,8 @@ static int put_workers(assay_packing *p, assay_error *err)
 
 /* ---- one trial, and all ---- */
 
+/* Collective, in this order: files first, as unpacking needs no more than them and the bytes; the sums last, as they
+ * are of the tables before. */
 static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error *err)
 {
     uint64_t records = 0, short_files = 0, damaged = 0;
@@ -108,6 +112,7 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
     figures->bytes += p->list.bytes;
     figures->unreadable += p->list.unreadable;
     figures->records += records;
+    /* Only the first reason is kept, for a message; the rest is a number. */
     if (figures->damaged == 0 && damaged > 0)
         figures->first_damaged = first;
     figures->damaged += damaged;
@@ -142,7 +147,8 @@ static int pack_all(assay_comm *comm, assay_sources *sources, const assay_pack_o
     return status == ASSAY_OK ? assay_hdf5_finish(file, err) : status;
 }
 
-/* What stands between a trial and being packed. */
+/* Says what stands between a trial and being packed. A packed file with a trial less would not be what was asked for,
+ * so one stops all. */
 static int check_sources(const assay_sources *sources, assay_error *err)
 {
     for (uint32_t i = 0; i < sources->count; i++) {
@@ -161,6 +167,7 @@ static int check_sources(const assay_sources *sources, assay_error *err)
 static int read_sources(assay_comm *comm, const assay_job *job, assay_sources *sources, assay_error *err)
 {
     int status = assay_comm_agree(comm, assay_sources_init(sources, job), err);
+    /* Units and rows stay as the files say, on every rank: a packed file shows what was there. */
     sources->verbatim = true;
     ASSAY_THEN(status, assay_sources_list(comm, sources, err));
     ASSAY_THEN(status, assay_comm_agree(comm, check_sources(sources, err), err));
@@ -185,7 +192,8 @@ static int compare_all(assay_comm *comm, const assay_job *job, const char *file,
     return status;
 }
 
-/* --resume: is there anything to do? Finished files are kept when they hold the same trials. */
+/* Looks for a finished file with the same trials: --resume then leaves nothing to do. Collective; rank 0 looks at the
+ * file system alone, so that all agree. */
 static int look_for_file(assay_comm *comm, const assay_job *job, const char *output, assay_pack_figures *figures,
                          assay_error *err)
 {
@@ -209,6 +217,8 @@ static int look_for_file(assay_comm *comm, const assay_job *job, const char *out
     return status;
 }
 
+/* Writes into a temporary file that gets its name at the end: nobody ever finds half a packed file. Verified before
+ * that, so a file that differs is never seen. */
 static int write_file(assay_comm *comm, const assay_job *job, const assay_pack_options *options,
                       assay_pack_figures *out, assay_error *err)
 {

@@ -4,6 +4,7 @@
 #include "trial/reader.h"
 #include "trial/trial_format.h"
 
+/* A record that is larger is refused by the reader, not packed otherwise. */
 enum { BUDGET = 1 << 30 };
 
 /* Reads a record to its end, which compares its checksum; *carries: it has one of its own. */
@@ -20,7 +21,7 @@ static int read_record(assay_reader *reader, const assay_source *source, const a
     return status;
 }
 
-/* What the index knows of the record's checksum. */
+/* Tells whether the record may carry a checksum, by what the index knows of it; true where it knows nothing. */
 static bool may_carry(const assay_part *part, const assay_entry *entry)
 {
     const assay_trial_format *format = assay_format_of(part->format);
@@ -31,8 +32,9 @@ static bool may_carry(const assay_part *part, const assay_entry *entry)
     return file->note && format->note_facts(file->note, file->note_size, &facts) && facts.summed;
 }
 
-/* One step of a worker. Of records of which the index knows nothing those behind the first of a file are as that is: none of
- * them carries a checksum if that has none. */
+/* One step of a worker. Of records of which the index knows nothing those behind the first of a file are as that is:
+ * none of them carries a checksum if that has none. Records without a checksum are not read to their ends, as that
+ * would tell nothing. */
 static int check_part(const assay_source *source, const assay_part *part, assay_reader **reader, uint64_t *damaged,
                       assay_error *first)
 {
@@ -44,6 +46,7 @@ static int check_part(const assay_source *source, const assay_part *part, assay_
         int status = ASSAY_OK;
         if (!may_carry(part, entry) || (same && !carries))
             continue;
+        /* Opens only where the file is another one than before. */
         status = assay_reader_open(reader, source->store, &source->catalog, part, entry->file, &why);
         if (status == ASSAY_OK) {
             assay_reader_want_heads_only(*reader, true);
@@ -59,6 +62,7 @@ static int check_part(const assay_source *source, const assay_part *part, assay_
     return ASSAY_OK;
 }
 
+/* Collective. Damaged records are packed all the same, as they are: their number goes into the figures. */
 int assay_pack_check_records(assay_packing *p, uint64_t *damaged, assay_error *first, assay_error *err)
 {
     const assay_source *source = p->source;

@@ -21,6 +21,8 @@ static int find_table(const char *name)
     return table;
 }
 
+/* Called by whoever writes a table, with the same layout on all ranks; `first` on differs. A table that has no sums
+ * is left out here. */
 void assay_pack_sum(assay_packing *p, const char *name, const assay_hdf5_layout *layout, uint64_t first, uint64_t count,
                     const void *rows)
 {
@@ -43,7 +45,8 @@ void assay_pack_sum(assay_packing *p, const char *name, const assay_hdf5_layout 
     }
 }
 
-/* All ranks' pieces as the sums of whole blocks: ranks in order have the rows of a table in order. */
+/* Joins all ranks' pieces to the sums of whole blocks: ranks in order have the rows of a table in order. Blocks are
+ * of so many rows whoever wrote them, so the sums do not depend on the ranks. */
 static void join(const assay_packing *p, const assay_buf *all, uint32_t *sums)
 {
     uint64_t before[ASSAY_PACKED_TABLE_COUNT], total = 0;
@@ -60,6 +63,7 @@ static void join(const assay_packing *p, const assay_buf *all, uint32_t *sums)
     }
 }
 
+/* Collective; called last, when the rows of all tables are known. */
 int assay_pack_sums(assay_packing *p, assay_error *err)
 {
     uint64_t count = 0;

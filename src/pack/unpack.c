@@ -42,6 +42,7 @@ static int write_bytes(int to, const char *path, const uint8_t *bytes, size_t si
     return ASSAY_OK;
 }
 
+/* O_EXCL: the temporary directory was empty, so a file that is there was named twice, or somebody else writes. */
 static int copy_file(const unpacking *u, uint64_t i, const char *path, uint8_t *room, assay_error *err)
 {
     assay_store_file *from = NULL;
@@ -60,7 +61,8 @@ static int copy_file(const unpacking *u, uint64_t i, const char *path, uint8_t *
     return status;
 }
 
-/* The directory that holds the path is made unless the file before had the same. */
+/* Makes the directory that holds the path, unless the file before had the same: files are in byte order, so most
+ * have. */
 static int make_parent(const char *path, assay_buf *made, assay_error *err)
 {
     size_t length = (size_t)(strrchr(path, '/') - path);
@@ -73,6 +75,7 @@ static int make_parent(const char *path, assay_buf *made, assay_error *err)
     return status == ASSAY_OK ? assay_dir_make((const char *)made->data, err) : status;
 }
 
+/* Ranks make directories at the same time. What could not be read when it was packed has no file here. */
 static int copy_share(const unpacking *u, assay_error *err)
 {
     int rank = assay_comm_rank(u->comm), ranks = assay_comm_size(u->comm), status = ASSAY_OK;
@@ -98,7 +101,8 @@ static int copy_share(const unpacking *u, assay_error *err)
     return status;
 }
 
-/* Removes what this run has written; what is not from it stays. */
+/* Removes what this run has written; what is not from it stays. The list goes backward, so files go before the
+ * directories that hold them, and rmdir() fails where something else lies. */
 static void remove_written(const unpacking *u)
 {
     for (uint64_t i = u->list.count; i-- > 0;) {
@@ -118,8 +122,8 @@ static void remove_written(const unpacking *u)
     rmdir(u->temporary);
 }
 
-/* Takes the temporary directory, which nobody else may have. What an unpacking of the same that was killed has left in it
- * goes; what else is in it does not. */
+/* Takes the temporary directory, which nobody else may have. What an unpacking of the same that was killed has left
+ * in it goes; what else is in it does not. */
 static int take_temporary(unpacking *u, assay_error *err)
 {
     const bool left = access(u->temporary, F_OK) == 0;
@@ -129,6 +133,7 @@ static int take_temporary(unpacking *u, assay_error *err)
         return assay_fail(err, ASSAY_EUSAGE, "%s: another unpacking writes there, or has left it: %s", u->temporary,
                           strerror(errno));
     if (!left) {
+        /* A file system without locks does with one unpacking at a time. */
         if (u->lock >= 0)
             (void)flock(u->lock, LOCK_EX | LOCK_NB);
         return ASSAY_OK;
@@ -138,12 +143,13 @@ static int take_temporary(unpacking *u, assay_error *err)
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: left by an unpacking of something else that did not finish; remove it first",
                           u->temporary);
+    /* Gone by now, so the second call makes it. */
     close(u->lock);
     u->lock = -1;
     return take_temporary(u, err);
 }
 
-/* Rank 0: the place must be free, and the temporary one its own. */
+/* Rank 0: the place must be free, and the temporary one its own. An empty directory is free, and goes. */
 static int prepare(unpacking *u, assay_error *err)
 {
     if (rmdir(u->directory) != 0 && errno != ENOENT)
@@ -152,6 +158,7 @@ static int prepare(unpacking *u, assay_error *err)
     return take_temporary(u, err);
 }
 
+/* Collective. Nothing has the final name before all ranks have agreed that their files are whole. */
 static int unpack(unpacking *u, assay_error *err)
 {
     bool first = assay_comm_rank(u->comm) == 0;
@@ -169,6 +176,7 @@ static int unpack(unpacking *u, assay_error *err)
     return assay_comm_agree(u->comm, status, err);
 }
 
+/* Collective. `directory` may end with slashes, which ".part" must not come behind. */
 int assay_unpack(assay_comm *comm, const char *packed, const char *directory, assay_pack_figures *out, assay_error *err)
 {
     size_t length = strlen(directory);

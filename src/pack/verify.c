@@ -8,6 +8,8 @@
 
 enum { PIECE = 1 << 20 };
 
+/* Two sides of one comparison: `a` and `la` of the trial, `b` and `lb` of what was packed. Lists are the same on all
+ * ranks, stores are each rank's own. */
 typedef struct sides {
     assay_comm *comm;
     const char *trial, *packed;
@@ -38,7 +40,7 @@ static int open_sides(sides *s, assay_error *err)
     return status;
 }
 
-/* Names, kinds and sizes; the same answer on every rank. */
+/* Compares names, kinds and sizes; the same answer on every rank, as the lists are. */
 static int compare_lists(const sides *s, assay_error *err)
 {
     uint64_t least = s->la.count < s->lb.count ? s->la.count : s->lb.count;
@@ -64,6 +66,7 @@ static int compare_bytes(const sides *s, assay_store_file *a, assay_store_file *
         int status = assay_store_read_at(a, at, room, PIECE, &got, err);
         ASSAY_THEN(status, assay_store_read_at(b, at, room + PIECE, PIECE, &other, err));
         ASSAY_TRY(status);
+        /* No byte where there should be some is a difference, and would else go round for ever. */
         if (got == 0 || got != other || memcmp(room, room + PIECE, got) != 0)
             return differs(s, name, "has other bytes", err);
         at += got;
@@ -71,7 +74,7 @@ static int compare_bytes(const sides *s, assay_store_file *a, assay_store_file *
     return ASSAY_OK;
 }
 
-/* This rank's share of the files. */
+/* Compares this rank's share of the files, byte by byte. */
 static int compare_share(const sides *s, assay_error *err)
 {
     int rank = assay_comm_rank(s->comm), ranks = assay_comm_size(s->comm), status = ASSAY_OK;
@@ -113,6 +116,7 @@ static int read_one(assay_comm *comm, const char *path, assay_sources *sources, 
     return status == ASSAY_OK ? assay_sources_read(comm, sources, err) : status;
 }
 
+/* Shards are this rank's. Both trials are read alike on as many ranks, so parts lie in the same places. */
 static bool same_shards(const assay_shard *a, const assay_shard *b)
 {
     bool same = a->count == b->count && a->entry_count == b->entry_count && a->shape_count == b->shape_count;
@@ -139,6 +143,7 @@ static bool same_names(const assay_dict *a, const assay_dict *b)
     return same;
 }
 
+/* Collective. Only the tables in the packed file make this more than the comparison of bytes. */
 static int compare_index(const sides *s, assay_error *err)
 {
     assay_sources a = {0}, b = {0};
@@ -153,6 +158,7 @@ static int compare_index(const sides *s, assay_error *err)
     return status;
 }
 
+/* Collective. The first difference ends it, on whichever rank. */
 int assay_pack_compare(assay_comm *comm, const char *trial, const char *packed, assay_error *err)
 {
     sides s = {.comm = comm, .trial = trial, .packed = packed};
@@ -163,6 +169,7 @@ int assay_pack_compare(assay_comm *comm, const char *trial, const char *packed, 
     return status == ASSAY_OK ? compare_index(&s, err) : status;
 }
 
+/* Collective. A packed file that cannot be opened is none that matches, which is no failure: it is written anew. */
 int assay_pack_matches(assay_comm *comm, const char *trial, const char *packed, bool *same, assay_error *err)
 {
     sides s = {.comm = comm, .trial = trial, .packed = packed};

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/log.h"
 
+/* Trial and report of a launch bear its name, so nothing of an earlier launch is ever in the way. */
 char *pilot_trial(const assay_pilot *pilot)
 {
     return assay_path_join(pilot->runs, pilot->job_name);
@@ -26,7 +27,8 @@ char *pilot_report(const assay_pilot *pilot)
     return assay_path_join(pilot->reports, pilot->job_name);
 }
 
-/* The number makes it unique among this state's launches, the random one among states that share base and cluster. */
+/* Names the next launch. The number makes it unique among this state's launches, the random one among states that
+ * share base and cluster. */
 int pilot_step_name(assay_pilot *pilot, assay_error *err)
 {
     uint32_t random;
@@ -41,11 +43,12 @@ int pilot_step_name(assay_pilot *pilot, assay_error *err)
     int status = pilot_add_launch(pilot, err);
     pilot->stale = status != ASSAY_OK; /* what is here is half of a launch */
     ASSAY_THEN(status, pilot_write(pilot, err));
+    /* A place where tests let the pilot die; docs/pilot.md has all of them. */
     assay_fault_die("name-written");
     return status;
 }
 
-/* "PREFIX_NAME=value" with the name in capitals; numbers as in the file, true and false as 1 and 0. */
+/* Writes "PREFIX_NAME=value" with the name in capitals; numbers as in the file, true and false as 1 and 0. */
 static void put_variable(const char *prefix, const cJSON *item, assay_buf *out)
 {
     assay_put_format(out, "%s", prefix);
@@ -61,7 +64,7 @@ static void put_variable(const char *prefix, const cJSON *item, assay_buf *out)
     assay_put_u8(out, '\0');
 }
 
-/* The directory of the trial, from the root: the script may be started anywhere. */
+/* Writes the directory of the trial, from the root: the script may be started anywhere. */
 static void put_directory(const assay_pilot *pilot, assay_buf *out)
 {
     char *trial = pilot_trial(pilot),
@@ -85,6 +88,7 @@ static void release_submission(submission *s)
     assay_buf_release(&s->text);
 }
 
+/* Pointers into s->text are taken when it grows no more. */
 static int make_submission(const assay_pilot *pilot, submission *s, assay_error *err)
 {
     size_t variables = 2, given = 0, used = 0;
@@ -118,6 +122,8 @@ static int make_submission(const assay_pilot *pilot, submission *s, assay_error 
     return ASSAY_OK;
 }
 
+/* Asks Slurm for the name first: the pilot that named this launch may have died behind sbatch. The lock goes to
+ * sbatch as an open file, so no other pilot starts while it is still at it. */
 int pilot_step_submit(assay_pilot *pilot, assay_error *err)
 {
     submission s;
@@ -143,6 +149,7 @@ int pilot_step_submit(assay_pilot *pilot, assay_error *err)
     return status;
 }
 
+/* Of several jobs of that name only the one in the state is released; those that wait besides are ended. */
 int pilot_step_release(assay_pilot *pilot, assay_error *err)
 {
     assay_slurm_job job;
@@ -161,6 +168,7 @@ int pilot_step_release(assay_pilot *pilot, assay_error *err)
     return status;
 }
 
+/* Called again and again until the job has ended: a training may take its time to stop. */
 int pilot_step_stop(assay_pilot *pilot, assay_error *err)
 {
     assay_slurm_job job;
@@ -179,6 +187,7 @@ int pilot_step_stop(assay_pilot *pilot, assay_error *err)
     return status;
 }
 
+/* For a dry run: what would be called, with RANDOM in the place of a number that nobody has drawn yet. */
 void pilot_put_submission(const assay_pilot *pilot, assay_buf *out)
 {
     submission s;

@@ -6,11 +6,13 @@
 #include "pilot/pilot_internal.h"
 #include "report/text/layout.h"
 
+/* Bounds the state file: a quarter of it is for launches, so settings and history always fit. */
 enum { LAUNCHES = 100, LAUNCHES_BYTES = ASSAY_PILOT_CEILING / 4 }; /* the oldest go first */
 
 static const char *const KEYS[] = {"name", "job_id", "job_status", "rule_status", "findings", "log"};
 enum { KEY_COUNT = sizeof KEYS / sizeof *KEYS };
 
+/* The list may have been edited, so its form is checked; what it says is not, as nothing depends on it. */
 int pilot_read_launches(const job_reader *r, assay_pilot *pilot)
 {
     static const char *const known[] = {"name",     "job_id", "job_status", "rule_status",
@@ -45,6 +47,7 @@ static bool fits(const cJSON *list)
     return fits;
 }
 
+/* `made` decides who owns `settings`: the launch once it was added, this function until then. */
 int pilot_add_launch(assay_pilot *pilot, assay_error *err)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(pilot->document, "launches");
@@ -65,6 +68,7 @@ int pilot_add_launch(assay_pilot *pilot, assay_error *err)
     return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
 }
 
+/* NULL where the newest entry is of another launch: a state that people wrote may have none. */
 static cJSON *latest(const assay_pilot *pilot)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(pilot->document, "launches");
@@ -73,6 +77,7 @@ static cJSON *latest(const assay_pilot *pilot)
     return cJSON_IsString(name) && strcmp(name->valuestring, pilot->job_name) == 0 ? last : NULL;
 }
 
+/* True also where there is no entry: only a lack of memory is a failure. */
 bool pilot_note_launch(assay_pilot *pilot, const char *key, const char *text)
 {
     cJSON *launch = latest(pilot);
@@ -87,7 +92,7 @@ static const char *text_of(const cJSON *launch, const char *key)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* "learning_rate 0.6, batch 32", all of them, or those that the launch before had otherwise: "learning_rate 0.6,
+/* Puts "learning_rate 0.6, batch 32", all of them, or those that the launch before had otherwise: "learning_rate 0.6,
  * was 2.4". */
 static void put_settings(const cJSON *launch, const cJSON *before, assay_buf *out)
 {
@@ -139,6 +144,7 @@ static void put_launch(const cJSON *launch, const cJSON *before, const assay_dra
     assay_buf_release(&line);
 }
 
+/* Called by `assay pilot --status`, without the lock: it reads a state that another pilot may be at work on. */
 int assay_pilot_put_status(const assay_pilot *pilot, const assay_draw *draw, assay_buf *out)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(pilot->document, "launches"), *before = NULL;

@@ -18,6 +18,7 @@
 enum { REPORT_CEILING = 1 << 28 };                                      /* bytes */
 enum { RUN_DONE = 0, RUN_FINDINGS = 1, RUN_USAGE = 2, RUN_LOSSES = 3 }; /* exit codes of assay run: docs/design.md */
 
+/* A severity that is not known counts as the gravest: a report of a newer version must not be passed over. */
 static int severity_of(const cJSON *rule)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(rule, "severity");
@@ -50,6 +51,8 @@ static void describe_issue(const cJSON *rule, pilot_verdict *out)
              assay_report_text_of(first, "worker"), where[0] ? " in " : "", where);
 }
 
+/* The report may be an older one or anybody's: each member may be missing. Findings go before errors, and those
+ * before sound rules, whatever the order in the report. */
 int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,
                       assay_error *err)
 {
@@ -90,13 +93,15 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
     return ASSAY_OK;
 }
 
-/* assay run JOB --trial TRIAL --out REPORT ...; the list is the caller's to free. At the beginning of a training there are
- * rules without data and steps not yet saved: these are no findings, and the report's first line says them. */
+/* Makes assay run JOB --trial TRIAL --out REPORT ...; the list is the caller's to free. At the beginning of a
+ * training there are rules without data and steps not yet saved: these are no findings, and the report's first line
+ * says them. */
 static const char **analysis(const assay_pilot *pilot, const char *trial, const char *report)
 {
     size_t lead = 0, used = 0;
     while (pilot->command && pilot->command[lead])
         lead++;
+    /* 17: room for the program's own name and for the 15 of `tail`, with its NULL. */
     const char **argv = assay_realloc_array(NULL, lead + 17, sizeof *argv);
     if (!argv)
         return NULL;
@@ -123,7 +128,7 @@ static const char **analysis(const assay_pilot *pilot, const char *trial, const 
     return argv;
 }
 
-/* Reads the report that a run has written. */
+/* Reads the report that a run has written. A damaged one is ASSAY_EIO, which the pilot tries again. */
 static int look_at_report(const assay_pilot *pilot, const char *directory, pilot_verdict *out, assay_error *err)
 {
     char *path = assay_path_join(directory, "report.json");
@@ -147,6 +152,7 @@ static struct stat stamp_of(const char *report)
     return now;
 }
 
+/* Device and number alone may be those of a file that was removed; with the time of change they are not. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
@@ -191,7 +197,8 @@ static int judge(const assay_pilot *pilot, const trial_look *look, pilot_verdict
     return status;
 }
 
-/* Runs the rules over what is written. */
+/* Runs the rules over what is written. The lock goes along as an open file: a pilot that dies leaves a run behind,
+ * during which no other one starts. */
 static int analyse(const assay_pilot *pilot, pilot_verdict *out, assay_error *err)
 {
     char *trial = pilot_trial(pilot), *report = pilot_report(pilot);
@@ -218,7 +225,7 @@ static int analyse(const assay_pilot *pilot, pilot_verdict *out, assay_error *er
     return status;
 }
 
-/* A job that has ended: what that means for the state. */
+/* Says what a job that has ended means for the state. */
 static pilot_job end_of(const assay_slurm_job *job, const pilot_verdict *verdict)
 {
     if (job->phase == ASSAY_SLURM_UNKNOWN) /* forgotten by Slurm: the trial's own word is left */
@@ -228,7 +235,7 @@ static pilot_job end_of(const assay_slurm_job *job, const pilot_verdict *verdict
     return strcmp(job->state, "COMPLETED") == 0 ? PILOT_JOB_COMPLETED : PILOT_JOB_FAILED;
 }
 
-/* A training that has ended without issues. */
+/* Takes in a training that has ended without issues: the pilot ends in any case, and only the words differ. */
 static void conclude(assay_pilot *pilot, const assay_slurm_job *job, const pilot_verdict *verdict)
 {
     const bool recorded = verdict->status != PILOT_RULE_IN_PROGRESS;
@@ -247,7 +254,7 @@ static void conclude(assay_pilot *pilot, const assay_slurm_job *job, const pilot
         pilot_set_next(pilot, PILOT_END, "job %s has trained, but: %s", pilot->job_id, verdict->text);
 }
 
-/* What was seen, into the state. */
+/* Puts what was seen into the state, in memory; pilot_step_observe() writes it. */
 static int take_in(assay_pilot *pilot, const assay_slurm_job *job, const pilot_verdict *verdict, assay_error *err)
 {
     bool ended = job->phase == ASSAY_SLURM_ENDED || job->phase == ASSAY_SLURM_UNKNOWN;
@@ -261,6 +268,8 @@ static int take_in(assay_pilot *pilot, const assay_slurm_job *job, const pilot_v
                                                             : PILOT_JOB_IN_PROGRESS;
     if (verdict->status == PILOT_RULE_ISSUES) {
         pilot->rule_status = PILOT_RULE_ISSUES;
+        /* An ended job needs no stopping, a running one is stopped first: next_step() sees to it before anything
+         * else. */
         pilot->job_status = ended ? pilot->job_status : PILOT_JOB_STOPPING;
         return pilot_plan(pilot, verdict->text, err);
     }
@@ -273,7 +282,7 @@ static int take_in(assay_pilot *pilot, const assay_slurm_job *job, const pilot_v
     return ASSAY_OK;
 }
 
-/* Slurm is asked first: of a job that has ended, the run then sees everything that was written. */
+/* Asks Slurm first: of a job that has ended, the run then sees everything that was written. */
 int pilot_step_observe(assay_pilot *pilot, assay_error *err)
 {
     pilot_verdict verdict = {.status = PILOT_RULE_IN_PROGRESS};
@@ -284,6 +293,7 @@ int pilot_step_observe(assay_pilot *pilot, assay_error *err)
     assay_fault_die("observe-done");
     if (status == ASSAY_OK) {
         status = take_in(pilot, &job, &verdict, err);
+        /* What is half taken in must not be written by a later step. */
         pilot->stale = status != ASSAY_OK;
     }
     ASSAY_TRY(status);

@@ -43,7 +43,7 @@ static const char *bytes_of(const assay_buf *buf)
     return (const char *)buf->data;
 }
 
-/* A target that cannot be reached is warned of, and does not stop the pilot. */
+/* Sends to all targets. A target that cannot be reached is warned of, and does not stop the pilot. */
 static void send_all(assay_pilot *pilot, const assay_message *message)
 {
     for (size_t i = 0; i < pilot->targets; i++) {
@@ -53,6 +53,7 @@ static void send_all(assay_pilot *pilot, const assay_message *message)
     }
 }
 
+/* The message is sent before the state says so: who dies in between sends it twice, which is better than never. */
 static int pilot_step_notify(assay_pilot *pilot, assay_error *err)
 {
     enum { REASON, JOB, RULES, HISTORY, SPEC, FIELDS };
@@ -109,7 +110,8 @@ typedef enum pilot_step {
 
 static const double STOPPING_SECONDS = 1; /* between two looks at a job that is ending */
 
-/* docs/pilot.md has this as a table. */
+/* Decides by the state alone, so a pilot that starts again goes on where the last one was; docs/pilot.md has this as
+ * a table. Order: a job is stopped and people are told before anything is launched. */
 static pilot_step next_step(const assay_pilot *pilot)
 {
     if (pilot->job_status == PILOT_JOB_STOPPING)
@@ -138,7 +140,7 @@ bool assay_pilot_clean(const assay_pilot *pilot, bool *damaged)
     return trained && pilot->rule_status == PILOT_RULE_NO_ISSUES;
 }
 
-/* `assay check JOB`: what is wrong with the job file shows before a training has run for an hour. */
+/* Runs `assay check JOB`: what is wrong with the job file shows before a training has run for an hour. */
 static int check_job(const assay_pilot *pilot, assay_error *err)
 {
     const char *const argv[] = {pilot->program, "check", pilot->job, NULL};
@@ -155,6 +157,7 @@ static int check_job(const assay_pilot *pilot, assay_error *err)
     return status;
 }
 
+/* Called once, with the lock, before the first step. Nothing is checked of a pilot that has ended. */
 int assay_pilot_prepare(assay_pilot *pilot, const char *program, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -191,6 +194,8 @@ static int take_step(assay_pilot *pilot, pilot_step step, assay_error *err)
     return ASSAY_OK;
 }
 
+/* One step, and how long to wait before the next. `turned` is false where the next step belongs to this one: naming,
+ * submitting and releasing are one launch to whoever counts. */
 int assay_pilot_step(assay_pilot *pilot, assay_pilot_did *did, assay_error *err)
 {
     pilot_step step = next_step(pilot);
@@ -209,6 +214,7 @@ int assay_pilot_step(assay_pilot *pilot, assay_pilot_did *did, assay_error *err)
     return ASSAY_OK;
 }
 
+/* For a dry run, like all below: what pilot_plan() would do. */
 static void put_plan(const assay_pilot *pilot, assay_buf *out)
 {
     const pilot_strategy *s = pilot_next_strategy(pilot);

@@ -9,7 +9,7 @@
 static const char NAME_CHARACTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 static const char KEY_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
-/* A list of texts as argv; NULL where the key is missing. The texts stay the document's. */
+/* Makes a list of texts argv; NULL where the key is missing. The texts stay the document's. */
 static int make_words(const job_reader *r, const cJSON *list, const char ***out)
 {
     size_t used = 0;
@@ -23,9 +23,9 @@ static int make_words(const job_reader *r, const cJSON *list, const char ***out)
     return ASSAY_OK;
 }
 
-/* Options of sbatch that would take away what the pilot relies on: the name, the hold, one job a launch, an answer at
- * once, the cluster that is asked afterwards. sbatch takes long ones that are cut short, and short ones behind each
- * other. */
+/* Tells whether an option of sbatch would take away what the pilot relies on: the name, the hold, one job a launch,
+ * an answer at once, the cluster that is asked afterwards. sbatch takes long ones that are cut short, and short ones
+ * behind each other. */
 static bool is_reserved(const char *option)
 {
     static const char *const longs[] = {"--job-name", "--hold",      "--array",    "--wait", "--wrap",
@@ -123,6 +123,7 @@ static int read_launch(const job_reader *r, assay_pilot *pilot, const cJSON *obj
     return status;
 }
 
+/* Reports may not be on a server, though trials may. */
 static int read_monitor(const job_reader *r, assay_pilot *pilot, const cJSON *object)
 {
     ASSAY_TRY(job_read(r, "monitor", pilot_monitor_settings, object, pilot));
@@ -135,7 +136,8 @@ static int read_monitor(const job_reader *r, assay_pilot *pilot, const cJSON *ob
     return make_words(r, pilot->words, &pilot->command);
 }
 
-/* Names become variables of the environment, values their text. */
+/* Reads the parameters. Their names become variables of the environment, values their text: so names are restricted,
+ * and each may be there once. */
 static int read_spec(const job_reader *r, assay_pilot *pilot, cJSON *spec)
 {
     const cJSON *item;
@@ -162,6 +164,7 @@ static int read_spec(const job_reader *r, assay_pilot *pilot, cJSON *spec)
     ASSAY_TRY(job_text(r, "run_spec", spec, "base_job_name", &pilot->base));
     if (!pilot->base)
         return job_fail(r, "run_spec", "\"base_job_name\" is missing");
+    /* The base is part of job names, directories and variables, and is put behind an option's "=". */
     size_t length = strlen(pilot->base);
     if (length > PILOT_BASE || strspn(pilot->base, NAME_CHARACTERS) != length || pilot->base[0] == '.' ||
         pilot->base[0] == '-')
@@ -216,6 +219,7 @@ const assay_setting pilot_strategy_settings[] = {
     {0}};
 #undef AT
 
+/* A strategy that can never change anything would be used up without a word, so it is refused here. */
 static int check_multiply(const job_reader *r, const char *place, const cJSON *parameter, const pilot_strategy *s)
 {
     if (!cJSON_IsNumber(parameter))
@@ -233,7 +237,7 @@ static int check_set(const job_reader *r, const char *place, const cJSON *item, 
     return ASSAY_OK;
 }
 
-/* "num_..._adjustments": a strategy's own place in history. */
+/* Tells whether a name is "num_..._adjustments": a strategy's own place in history, beside what the pilot counts. */
 static bool is_counter(const char *name)
 {
     static const char head[] = "num_", tail[] = "_adjustments";
@@ -245,6 +249,7 @@ static bool is_counter(const char *name)
 static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *place, const cJSON *item)
 {
     pilot_strategy *s = &pilot->strategy[pilot->strategies];
+    /* Only counted when it is right, so that a failure leaves no half strategy. */
     *s = (pilot_strategy){.times = 1};
     ASSAY_TRY(job_read(r, place, pilot_strategy_settings, item, s));
     const cJSON *parameter = cJSON_GetObjectItemCaseSensitive(pilot->run_spec, s->parameter);
@@ -342,6 +347,8 @@ const assay_setting pilot_settings[] = {
 
 int pilot_read_settings(const job_reader *r, assay_pilot *pilot)
 {
+    /* Order: strategies name parameters of run_spec, so that goes first; the state's own part is read behind this, as
+     * history has the strategies' counters. */
     pilot_document document = {.notify = NULL}; /* as it stays where the state is no object */
     int status = job_read(r, "the state", pilot_settings, pilot->document, &document);
     ASSAY_THEN(status, read_spec(r, pilot, (cJSON *)(uintptr_t)document.run_spec));

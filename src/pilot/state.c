@@ -28,8 +28,8 @@ typedef struct words {
     int count;
 } words;
 
-/* *out gets the place of the text under `key` among the words, or 0 where it is missing: before the first
- * launch the file has nothing but settings. */
+/* Finds a word: *out gets the place of the text under `key` among the words, or 0 where it is missing: before the
+ * first launch the file has nothing but settings. */
 static int word(const job_reader *r, const char *place, const cJSON *object, const char *key, words may, int *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -50,7 +50,7 @@ static int word(const job_reader *r, const char *place, const cJSON *object, con
     return job_fail(r, place, "\"%s\" has to be one of %s", key, list);
 }
 
-/* A text of ours that may be empty or missing. */
+/* Reads a text of ours that may be empty or missing. */
 static int text(const job_reader *r, const char *place, const cJSON *object, const char *key, char *out, size_t room)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -60,7 +60,7 @@ static int text(const job_reader *r, const char *place, const cJSON *object, con
     return ASSAY_OK;
 }
 
-/* The object under `key`, added to the document where it is missing. */
+/* Finds the object under `key`, added to the document where it is missing, so that later writing has a place. */
 static int own_object(const job_reader *r, cJSON *document, const char *key, cJSON **out)
 {
     *out = cJSON_GetObjectItemCaseSensitive(document, key);
@@ -71,6 +71,7 @@ static int own_object(const job_reader *r, cJSON *document, const char *key, cJS
     return cJSON_IsObject(*out) ? ASSAY_OK : job_fail(r, key, "expected an object in braces");
 }
 
+/* The bound keeps each number exact in JSON, and pilot_add() from counting beyond it. */
 static int history_number(const job_reader *r, cJSON *history, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(history, key);
@@ -125,7 +126,7 @@ static int read_own(const job_reader *r, assay_pilot *pilot)
     return status;
 }
 
-/* What belongs together has to be there together: a state that somebody edited is not guessed at. */
+/* Checks that what belongs together is there together: a state that somebody edited is not guessed at. */
 static int check_state(const job_reader *r, const assay_pilot *pilot)
 {
     const char *status = pilot_job_word[pilot->job_status];
@@ -135,6 +136,7 @@ static int check_state(const job_reader *r, const assay_pilot *pilot)
         return job_fail(r, "pilot", "\"job_id\" is not a Slurm job id: \"%.40s\"", pilot->job_id);
     if (launching && pilot->next_action != PILOT_LAUNCH_NEW)
         return job_fail(r, "", "\"job_status\" \"%s\" goes with \"next_action\" \"launch_new\" only", status);
+    /* The name becomes part of paths and of Slurm's options. */
     if (named && (!pilot->job_name[0] || strspn(pilot->job_name, "./") > 0 || strpbrk(pilot->job_name, "/,\n")))
         return job_fail(r, "history",
                         "\"latest_job_name\" is missing or no name of a launch, and \"job_status\" is \"%s\"", status);
@@ -156,6 +158,8 @@ static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes
     return status == ASSAY_OK ? check_state(r, pilot) : status;
 }
 
+/* Untrusted: people write settings into the file, and programs of others may. *out is set on success only; no lock is
+ * taken. */
 int assay_pilot_parse(const char *file, const void *bytes, size_t size, assay_pilot **out, assay_error *err)
 {
     const job_reader r = {file, err, NULL, 0};
@@ -173,7 +177,8 @@ int assay_pilot_parse(const char *file, const void *bytes, size_t size, assay_pi
     return ASSAY_OK;
 }
 
-/* The lock is a file of its own: the state file is another one after each writing. *lock gets its number. */
+/* Takes the lock, which is a file of its own: the state file is another one after each writing. *lock gets its
+ * number. It is never removed, as another pilot may be waiting with it open. */
 static int take_lock(const char *path, int *lock, assay_error *err)
 {
     size_t room = strlen(path) + 6;
@@ -237,6 +242,7 @@ void assay_pilot_close(assay_pilot *pilot)
     free(pilot);
 }
 
+/* Names are those of NUMBERS and of strategies; read_history() has made sure that each is there. */
 uint64_t pilot_count(const assay_pilot *pilot, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(pilot->history, name);
@@ -255,6 +261,7 @@ static bool is_nested(const cJSON *item)
     return (cJSON_IsObject(item) || cJSON_IsArray(item)) && item->child;
 }
 
+/* `open` levels get lines of their own, what lies deeper stands in one: so the file can be read and edited. */
 void pilot_put_json(const cJSON *item, int open, int indent, assay_buf *out)
 {
     bool object = cJSON_IsObject(item), lines = false;
@@ -298,6 +305,7 @@ bool pilot_set_text(cJSON *object, const char *key, const char *value)
     return done;
 }
 
+/* The document is what was read, with the pilot's own members set anew: whatever else people wrote stays as it is. */
 int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out)
 {
     cJSON *own = cJSON_GetObjectItemCaseSensitive(pilot->document, "pilot");
@@ -316,6 +324,8 @@ int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out)
     return assay_buf_status(out);
 }
 
+/* Called at the end of every step. A failure makes the pilot stale: what it holds is not what is written, and it does
+ * nothing more. */
 int pilot_write(assay_pilot *pilot, assay_error *err)
 {
     assay_buf bytes = ASSAY_BUF(ASSAY_PILOT_CEILING);

@@ -10,7 +10,7 @@ static const cJSON *parameter_of(const assay_pilot *pilot, const pilot_strategy 
     return cJSON_GetObjectItemCaseSensitive(pilot->run_spec, s->parameter);
 }
 
-/* Whether the strategy would change the parameter. */
+/* Tells whether the strategy would change the parameter; one that would not is passed over without being used up. */
 static bool has_effect(const assay_pilot *pilot, const pilot_strategy *s)
 {
     const cJSON *old = parameter_of(pilot, s);
@@ -55,6 +55,7 @@ static int pilot_apply(assay_pilot *pilot, const pilot_strategy *s, assay_error 
     return ASSAY_OK;
 }
 
+/* Every decision tells somebody: an end of the end, a launch of the relaunch. */
 void pilot_set_next(assay_pilot *pilot, pilot_action next, const char *format, ...)
 {
     va_list args;
@@ -66,6 +67,7 @@ void pilot_set_next(assay_pilot *pilot, pilot_action next, const char *format, .
     pilot->message = next == PILOT_END ? PILOT_MESSAGE_END : PILOT_MESSAGE_RELAUNCH;
 }
 
+/* Strategies before caps: an end says that nothing is left to try where that is so, even at the cap. */
 int pilot_plan(assay_pilot *pilot, const char *what, assay_error *err)
 {
     const pilot_strategy *s = pilot_next_strategy(pilot);
