@@ -1,7 +1,7 @@
 /* alone.c - see alone.h. */
 #include "alone.h"
 
-/* The largest cause; of equal ones the first. */
+/* Finds the largest cause; of equal ones the first, so that a report is the same each time. */
 static int largest_cause(const assay_trace_alone *alone)
 {
     int largest = 0;
@@ -11,6 +11,8 @@ static int largest_cause(const assay_trace_alone *alone)
     return largest;
 }
 
+/* Shared by the rules that differ in which time alone they look at: `time_of` takes it, `cause` says whether findings
+ * name the largest cause. Findings have no step: a trace is one window. */
 void alone_evaluate(traced *t, alone_time *time_of, bool cause)
 {
     const double share = assay_param_real(t->rule->params, "share");
@@ -22,6 +24,7 @@ void alone_evaluate(traced *t, alone_time *time_of, bool cause)
         const assay_trace_rank *rank = &t->data->rank[i];
         const assay_trace_alone *alone = &rank->alone;
         const double total = (double)alone->figures.total, time = (double)time_of(alone);
+        /* A rank without activity of a GPU is not tested: a share of nothing says nothing. */
         if (alone->activities == 0 || !traced_sees_rank(t, rank->rank))
             continue;
         const bool fired = time > share * total && time > least;

@@ -26,7 +26,8 @@ static double in_percent(int64_t millionths)
     return (double)millionths / 1e6;
 }
 
-/* Which modes had a step under way at a bottleneck. */
+/* Counts which modes had a step under way at a bottleneck. Anchors only grow within a node, so each step is passed
+ * once. */
 static void note_steps(walk *w, int64_t anchor)
 {
     const assay_timeline *line = w->t->line;
@@ -49,7 +50,8 @@ static void note_steps(walk *w, int64_t anchor)
     w->during[line->modes] += !any;
 }
 
-/* The share of bottlenecks up to the slice of the last snapshot. */
+/* Tests the share of bottlenecks up to the slice of the last snapshot. Shares are of all snapshots so far, so a
+ * finding of a late slice is of the whole time. */
 static void test_slice(const walk *w)
 {
     timed *t = w->t;
@@ -66,7 +68,8 @@ static void test_slice(const walk *w)
     timed_test(t, share > finding.threshold, &finding);
 }
 
-/* One group of samples. */
+/* Takes one group of samples: all that begin within TOGETHER of the earliest that is left. A group without one of the
+ * kinds is no snapshot, as nothing can be compared. */
 static void take_group(walk *w)
 {
     const timed_samples *gpu = &w->gpu, *core = &w->core;
@@ -95,6 +98,7 @@ static void take_group(walk *w)
     }
 }
 
+/* "others": outside of any step. */
 static void put_during(const walk *w, assay_buf *out)
 {
     const assay_timeline *line = w->t->line;
@@ -109,6 +113,7 @@ static void put_during(const walk *w, assay_buf *out)
     }
 }
 
+/* Tested when a slice ends, that is when a sample of the next one comes, and once at the end. */
 static void walk_node(walk *w, bool first)
 {
     const assay_timeline *line = w->t->line;
@@ -134,7 +139,7 @@ static void walk_node(walk *w, bool first)
     assay_put_format(out, "}}");
 }
 
-/* The first step of each worker. */
+/* Finds the first step of each worker; steps are in order of workers. */
 static void find_steps(const assay_timeline *line, uint64_t *first)
 {
     uint64_t s = 0;
@@ -145,6 +150,7 @@ static void find_steps(const assay_timeline *line, uint64_t *first)
     }
 }
 
+/* One walk for each node: what a node's processors do says nothing of another one's GPUs. */
 void bottleneck_evaluate(timed *t, int metric, const char *limit)
 {
     const assay_timeline *line = t->line;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Dumps need no tensors and no pass over steps: all is done in finalize. */
 int dumped_setup(const assay_params *params, assay_need *need, void **data, assay_error *err)
 {
     (void)params, (void)need, (void)data, (void)err;
@@ -51,6 +52,7 @@ int dumped_add(const assay_rule *rule, assay_findings *findings, bool counted, c
     return status == ASSAY_OK ? status : ASSAY_ENOMEM;
 }
 
+/* `find` gets the one hang that all rules over dumps look at, made of the dumps anew by each. */
 int dumped_finalize(const assay_rule *rule, assay_verdict *verdict, dumped_find *find, assay_error *err)
 {
     assay_hang *hang = NULL;

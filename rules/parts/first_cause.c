@@ -8,6 +8,7 @@
 
 #include "parts/first_cause_internal.h"
 
+/* Called from map, for each tensor: what was found is only noted, and joined over ranks by the onsets of the state. */
 int first_cause_judge(const assay_common_state *state, const assay_step_view *view, uint32_t tensor, uint32_t worker,
                       assay_judgement judgement, const assay_first_bad *first)
 {
@@ -24,6 +25,7 @@ typedef struct place { /* of an onset in the order in which faults begin */
 
 ASSAY_ORDER_BY(compare_places, place, onset->first_bad, order, onset->worker)
 
+/* A state may come from a checkpoint, so tensor and worker are looked at before they are indexes. */
 static bool counts(const cause *c, const assay_onset *o, const bool *leave_out)
 {
     uint32_t workers = assay_trial_workers(c->rule->trial), tensors = assay_trial_tensors(c->rule->trial);
@@ -31,10 +33,12 @@ static bool counts(const cause *c, const assay_onset *o, const bool *leave_out)
            (o->worker < workers || o->worker == ASSAY_ALL_WORKERS) && !(leave_out && leave_out[o->tensor]);
 }
 
-/* The onsets, and those that were bad, in order; nothing where none was. */
+/* Collects the onsets, and those that were bad, in order; nothing where none was. `instead` are onsets that the rule
+ * has worked over. */
 static int collect_onsets(cause *c, const assay_onsets *onsets, const assay_onset *instead, const bool *leave_out)
 {
     uint32_t workers = assay_trial_workers(c->rule->trial), tensors = assay_trial_tensors(c->rule->trial);
+    /* One more than there are: sizes of nothing are no failure then. */
     const uint64_t all = assay_onsets_count(onsets);
     uint64_t bad = 0;
     for (uint64_t i = 0; i < all; i++) {
@@ -65,7 +69,8 @@ static int collect_onsets(cause *c, const assay_onsets *onsets, const assay_onse
     return ready ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* One stage for each step at which the fault came further; the last one takes in what is beyond STAGES_MOST. */
+/* Makes one stage for each step at which the fault came further; the last one takes in what is beyond STAGES_MOST.
+ * Onsets are in order of steps, so one walk does. */
 static void find_stages(cause *c)
 {
     stage now = {0};
@@ -95,22 +100,23 @@ static const assay_step_info *step_info(const cause *c, int64_t step)
     return assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, step));
 }
 
-/* Is the first bad tensor data, which no step before can have spoilt? */
+/* Tells whether the first bad tensor is data, which no step before can have spoilt. */
 static bool is_fed(const cause *c)
 {
     const assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
     return role == ASSAY_ROLE_INPUT || role == ASSAY_ROLE_LABEL;
 }
 
-/* Between two evaluations lie training steps: they are neighbours only if nothing was trained in between. */
+/* Tells whether training lies between. Two evaluations are neighbours only if nothing was trained in between: the
+ * trial's steps then went further than the mode's own. */
 static bool was_trained_between(const cause *c, const assay_step_info *good)
 {
     return c->info->mode != ASSAY_MODE_TRAIN && c->info->mode != ASSAY_MODE_GLOBAL &&
            c->info->step - good->step > c->info->mode_step - good->mode_step;
 }
 
-/* The last step before the first bad one at which the tensor was good, or else anything was; and whether steps that
- * nobody recorded lie between. Steps of other modes in between do not count. */
+/* Finds the last step before the first bad one at which the tensor was good, or else anything was; and whether steps
+ * that nobody recorded lie between. Steps of other modes in between do not count. */
 static void find_last_good(cause *c)
 {
     c->last_good = c->onset[0]->last_good;
@@ -127,7 +133,7 @@ static void find_last_good(cause *c)
         c->gap = c->step - c->last_good > 1;
 }
 
-/* The onset of a tensor and worker; NULL: none. */
+/* Finds the onset of a tensor and worker; NULL: none. All onsets are in order of these. */
 static const assay_onset *find_onset(const cause *c, uint32_t tensor, uint32_t worker)
 {
     uint64_t low = 0;
@@ -137,7 +143,8 @@ static const assay_onset *find_onset(const cause *c, uint32_t tensor, uint32_t w
     return found && found->tensor == tensor && found->worker == worker ? found : NULL;
 }
 
-/* Does a worker's result hold what only this worker did: is it computed before workers exchange gradients? */
+/* Tells whether a worker's result holds what only this worker did: whether it is computed before workers exchange
+ * gradients. */
 static bool is_own_work(const cause *c, const assay_onset *o)
 {
     assay_role role = assay_trial_role(c->rule->trial, o->tensor);
@@ -145,7 +152,8 @@ static bool is_own_work(const cause *c, const assay_onset *o)
            role == ASSAY_ROLE_LOSS;
 }
 
-/* Did the worker save the tensor of `o` as often as the one of `o`, and was it good at the first bad step? */
+/* Tells whether the worker saved the tensor of `o` as often as the one of `o`, and whether it was good at the first
+ * bad step. */
 static bool was_good_elsewhere(const cause *c, const assay_onset *o, uint32_t worker)
 {
     const assay_onset *other = find_onset(c, o->tensor, worker);
@@ -154,7 +162,8 @@ static bool was_good_elsewhere(const cause *c, const assay_onset *o, uint32_t wo
            other->tested[mode] >= o->tested[mode];
 }
 
-/* Who was first, where several are bad at the first bad step: see first_cause.h, 3. */
+/* Tells who was first, where several are bad at the first bad step: see first_cause.h, 3. Silent workers might have
+ * been it, but for data, which nobody else can have spoilt. */
 static bool is_alone(const cause *c)
 {
     assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
@@ -176,8 +185,8 @@ static bool is_alone(const cause *c)
     return true;
 }
 
-/* Tensors of the worker that are computed before the first bad one, are saved in this mode, and were not at this step.
- */
+/* Counts tensors of the worker that are computed before the first bad one, are saved in this mode, and were not at
+ * this step. Any of them may be the true first. */
 static void count_unrecorded(cause *c)
 {
     const assay_onset *cause_of = c->onset[0];
@@ -196,6 +205,7 @@ static void count_unrecorded(cause *c)
     }
 }
 
+/* Tested as often as the bad one, so it was recorded at that step. */
 static bool was_good_here(const cause *c, const assay_onset *o)
 {
     const int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
@@ -203,8 +213,8 @@ static bool was_good_here(const cause *c, const assay_onset *o)
            (o->first_bad == ASSAY_NO_STEP || o->first_bad > c->step) && o->tested[mode] >= c->onset[0]->tested[mode];
 }
 
-/* Is what a module was given bad? Then an operation outside of modules, which nobody recorded, made it: c->before is the
- * last tensor in order of computation that was good at that step. */
+/* Looks whether what a module was given is bad. Then an operation outside of modules, which nobody recorded, made it:
+ * c->before is the last tensor in order of computation that was good at that step. */
 static void find_before(cause *c)
 {
     const assay_trial *trial = c->rule->trial;
@@ -225,6 +235,7 @@ static void find_before(cause *c)
     c->unseen = c->before == ASSAY_NO_TENSOR;
 }
 
+/* Every doubt that put_doubts() has words for makes it uncertain. */
 bool first_cause_is_certain(const cause *c)
 {
     return !c->gap && c->before == ASSAY_NO_TENSOR && !c->unseen && c->unrecorded == 0 && c->silent_workers == 0 &&
@@ -249,6 +260,7 @@ const char *first_cause_phase(const cause *c)
     }
 }
 
+/* In this order: whether somebody was alone needs stages, gap and silent workers. */
 static void find_cause(cause *c)
 {
     uint32_t workers = assay_trial_workers(c->rule->trial), of = assay_trial_run_workers(c->rule->trial);
@@ -263,6 +275,8 @@ static void find_cause(cause *c)
     find_before(c);
 }
 
+/* Called by finalize of rules over single tensors. Nothing is put where no onset was bad. `became`: what the rule
+ * calls bad, for rules that are not about NaN. */
 int first_cause_put(const assay_rule *rule, const assay_common_state *state, const assay_onset *onsets,
                     const bool *leave_out, const char *became, assay_verdict *verdict, assay_error *err)
 {

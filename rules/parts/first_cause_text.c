@@ -17,7 +17,8 @@ static const char *tensor_name(const cause *c)
     return assay_trial_tensor(c->rule->trial, c->onset[0]->tensor);
 }
 
-/* Bytes of a tensor's name that name its layer: without "gradient/" before, and what the layer's tensor is behind. */
+/* Finds the bytes of a tensor's name that name its layer: without "gradient/" before, and what the layer's tensor is
+ * behind. *name may move on. */
 static size_t layer_of(const char **name)
 {
     static const char *const tails[] = {".weight", ".bias", "_input_", "_output_", ":"};
@@ -62,7 +63,7 @@ static bool names_workers(const cause *c)
     return !c->pooled && assay_trial_expected_workers(c->rule->trial) > 1;
 }
 
-/* How many workers had the first bad tensor bad at the first bad step: their onsets come first. */
+/* Counts how many workers had the first bad tensor bad at the first bad step: their onsets come first. */
 static uint32_t count_holders(const cause *c)
 {
     uint32_t n = 0;
@@ -173,6 +174,7 @@ static void put_of_whom(const cause *c, assay_buf *out)
     put_who(c, out);
 }
 
+/* The order of two tensors is that of their phases, so one tensor of the pass is enough to tell. */
 static bool comes_before_pass(const cause *c)
 {
     assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
@@ -200,7 +202,8 @@ static uint32_t bad_weights(const cause *c, uint32_t *all)
     return bad;
 }
 
-/* The weight that an update made so. Behind steps that were not saved several are: which was the first is not known. */
+/* Names the weight that an update made so. Behind steps that were not saved several are: which was the first is not
+ * known. */
 static void put_updated(const cause *c, assay_buf *out)
 {
     uint32_t all, bad = c->gap ? bad_weights(c, &all) : 1;
@@ -212,7 +215,8 @@ static void put_updated(const cause *c, assay_buf *out)
         assay_put_format(out, "%" PRIu32 " of %" PRIu32 " weights", bad, all);
 }
 
-/* "worker_2 fed NaN", "act2_output_0 of worker_3 overflowed to Inf", "the update before it made fc1.weight NaN". */
+/* Writes what happened, in words that say no more than is known: "worker_2 fed NaN", "act2_output_0 of worker_3
+ * overflowed to Inf", "the update before it made fc1.weight NaN". */
 static void put_event(const cause *c, assay_buf *out)
 {
     assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
@@ -263,7 +267,7 @@ static void put_event(const cause *c, assay_buf *out)
     }
 }
 
-/* "worker_2 fed NaN at step 33; all workers by step 34". */
+/* Writes "worker_2 fed NaN at step 33; all workers by step 34". */
 static void put_sentence(const cause *c, assay_buf *out)
 {
     uint32_t workers = assay_trial_workers(c->rule->trial);
@@ -293,6 +297,7 @@ static void put_operands(const cause *c, assay_buf *out)
     assay_put_shell_word(out, tensor_name(c));
 }
 
+/* The command is to be pasted into a shell: names are strangers' and are quoted. */
 static void put_command(const cause *c, assay_buf *out)
 {
     bool first = tensor_name(c)[0] != '-' && assay_trial_path(c->rule->trial)[0] != '-';
@@ -310,7 +315,8 @@ static void put_command(const cause *c, assay_buf *out)
     }
 }
 
-/* A hook's configuration file that records the steps in which it began, of all workers. */
+/* Writes a hook's configuration file that records the steps in which it began, of all workers. Numbers are the mode's
+ * own, as hooks count them. */
 static void put_configuration(const cause *c, assay_buf *out)
 {
     static const char *const modes[ASSAY_MODES] = {"", "train.", "eval.", "predict.", ""};
@@ -355,7 +361,7 @@ static void put_stages(const cause *c, assay_buf *out)
     }
 }
 
-/* Everyone who was bad at the first bad step, and the first bad tensor of each. */
+/* Puts everyone who was bad at the first bad step, and the first bad tensor of each. */
 static void put_bad_workers(const cause *c, assay_buf *out)
 {
     for (uint32_t i = 0; i < c->bad_workers; i++) {
@@ -379,6 +385,7 @@ static void put_element(const cause *c, assay_buf *out)
     }
 }
 
+/* Members without braces, behind what the rule has put already. */
 void first_cause_put_json(const cause *c, assay_buf *out)
 {
     const char *name = tensor_name(c), *layer = name;
@@ -418,7 +425,7 @@ void first_cause_put_json(const cause *c, assay_buf *out)
     put_plain(out, "}");
 }
 
-/* What keeps the records from proving more, a line each. */
+/* Writes what keeps the records from proving more, a line each. */
 static void put_doubts(const cause *c, assay_buf *out)
 {
     if (c->gap && c->last_good != ASSAY_NO_STEP)

@@ -14,6 +14,7 @@ enum { NAME_ROOM = 128 };
 
 /* ---- parameters ---- */
 
+/* Every rule reaches these only with names of its own table, so the definition is there. */
 static const assay_param_def *own_def(const timed *t, const char *name)
 {
     for (const assay_param_def *def = t->ops->params; def && def->name; def++)
@@ -22,7 +23,8 @@ static const assay_param_def *own_def(const timed *t, const char *name)
     return NULL;
 }
 
-/* The name in the job's parameters, in `room`; NULL: not given there, the rule's default holds. */
+/* Makes the name in the job's parameters, in `room`; NULL: not given there, the rule's default holds. ProfilerReport
+ * runs other rules with their parameters under a prefix. */
 static const char *full_name(const timed *t, const char *name, char room[NAME_ROOM])
 {
     if (!t->prefix[0])
@@ -64,6 +66,7 @@ static int64_t time_or_none(const assay_params *params, const char *name)
     return assay_param_has(params, name) ? assay_param_int(params, name) : ASSAY_NO_TIME;
 }
 
+/* No tensors are asked for: the timeline is read at the start, and evaluated in finalize. */
 int timed_setup(const assay_params *params, assay_need *need, void **data, assay_error *err)
 {
     const int status = assay_need_timeline(need, assay_param_int(params, "scan_interval_us"),
@@ -108,6 +111,7 @@ static uint64_t before(const assay_metric_series *s, int64_t time)
     return low;
 }
 
+/* A series' samples are in order of time, so the window is a part of them, and nothing is copied. */
 timed_samples timed_visible(const timed *t, const assay_metric_series *s)
 {
     if (!s || !timed_sees_node(t, s->node))
@@ -138,6 +142,7 @@ const assay_metric_series *timed_series(const timed *t, uint32_t node, int metri
     return NULL;
 }
 
+/* The first series of a node and metric is the node's own, over all its GPUs; those behind it are single GPUs. */
 const assay_metric_series *timed_next_gpu(const timed *t, uint64_t *i, timed_samples *samples)
 {
     for (; t->line && *i < t->line->series_count; ++*i) {
@@ -156,6 +161,7 @@ const assay_metric_series *timed_next_gpu(const timed *t, uint64_t *i, timed_sam
 
 /* ---- findings ---- */
 
+/* After a failure nothing is allocated any more; t->status ends the walks. */
 void *timed_alloc(timed *t, uint64_t count, size_t size)
 {
     void *memory = t->status == ASSAY_OK ? calloc(count ? (size_t)count : 1, size) : NULL;
@@ -164,6 +170,7 @@ void *timed_alloc(timed *t, uint64_t count, size_t size)
     return memory;
 }
 
+/* Takes over finding->extra in every case. Findings are kept in any order, and sorted when all are there. */
 void timed_test(timed *t, bool fired, const timed_finding *finding)
 {
     t->datapoints++;
@@ -199,8 +206,9 @@ char *timed_extra(timed *t, const char *format, ...)
 
 ASSAY_ORDER_BY(compare_findings, timed_finding, time, order)
 
-/* When the job began to train: its first step. Where that has a number above 1, the steps are those of a window, and
- * the first use of a GPU counts if it is earlier; without steps it counts alone. ASSAY_NO_TIME: neither is there. */
+/* Finds when the job began to train: its first step. Where that has a number above 1, the steps are those of a
+ * window, and the first use of a GPU counts if it is earlier; without steps it counts alone. ASSAY_NO_TIME: neither
+ * is there. */
 static int64_t training_start(const assay_timeline *line)
 {
     int64_t start = ASSAY_NO_TIME, number = INT64_MAX;
@@ -221,6 +229,8 @@ static int64_t training_start(const assay_timeline *line)
     return start;
 }
 
+/* Called by timed_finalize(), and by ProfilerReport for each rule that it runs. t->line may be NULL: then nothing is
+ * evaluated. */
 int timed_run(const assay_rule *rule, const assay_rule_ops *ops, const char *prefix, timed_evaluate *evaluate, timed *t)
 {
     *t = (timed){
@@ -253,7 +263,7 @@ void timed_release(timed *t)
 
 /* ---- the verdict ---- */
 
-/* The slices that have findings, ascending. */
+/* Puts the slices that have findings, ascending. */
 static int put_slices(const timed *t, assay_buf *out)
 {
     int64_t *slices = malloc((t->findings + 1) * sizeof *slices);
@@ -270,6 +280,7 @@ static int put_slices(const timed *t, assay_buf *out)
     return ASSAY_OK;
 }
 
+/* Findings go in by time, so `worker` is their number, which keeps that order where times are equal. */
 int timed_finalize(const assay_rule *rule, assay_verdict *verdict, timed_evaluate *evaluate, assay_error *err)
 {
     timed t;
@@ -312,6 +323,7 @@ int timed_finalize(const assay_rule *rule, assay_verdict *verdict, timed_evaluat
 
 /* ---- quantiles ---- */
 
+/* Between the two neighbours, as numpy.quantile() does by default. `x` ascends, and has one at least. */
 double timed_quantile(const double *x, uint64_t n, double q)
 {
     const double h = (double)(n - 1) * q, k = floor(h), f = h - k;
@@ -319,6 +331,7 @@ double timed_quantile(const double *x, uint64_t n, double q)
     return at + 1 < n ? x[at] + f * (x[at + 1] - x[at]) : x[at];
 }
 
+/* The last `window` samples before n, sorted. */
 uint64_t timed_window(const assay_sample *samples, uint64_t n, uint64_t window, double *out)
 {
     const uint64_t count = n < window ? n : window;
@@ -328,7 +341,8 @@ uint64_t timed_window(const assay_sample *samples, uint64_t n, uint64_t window, 
     return count;
 }
 
-/* The quantile is no less than the value that has floor(q (n - 1)) before it. */
+/* Tells whether the quantile may be below the threshold, without sorting: the quantile is no less than the value that
+ * has floor(q (n - 1)) before it. */
 bool timed_may_be_below(const assay_sample *samples, uint64_t n, uint64_t window, double q, double threshold)
 {
     const uint64_t count = n < window ? n : window;

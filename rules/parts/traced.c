@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A finding names its ranks; of a group of thousands the number is enough. */
 enum { RANKS_LISTED = 1024 };
 
+/* Traces are read at the start, and evaluated in finalize. */
 int traced_setup(const assay_params *params, assay_need *need, void **data, assay_error *err)
 {
     return ASSAY_OK;
@@ -30,6 +32,7 @@ bool traced_sees_rank(const traced *t, int32_t rank)
     return !t->worker || strcmp(name, t->worker) == 0;
 }
 
+/* Called before the details of a finding are put; traced_test() ends them. */
 void traced_extra(traced *t)
 {
     assay_buf_clear(&t->extra);
@@ -85,6 +88,7 @@ const char *traced_group_in_words(const traced *t, uint32_t group, char *room, s
     return room;
 }
 
+/* `order` counts findings over the rule: it sorts them as they were found, as no step tells them apart. */
 void traced_test(traced *t, bool fired, const traced_finding *f)
 {
     char worker[32] = "*";
@@ -109,6 +113,7 @@ void traced_test(traced *t, bool fired, const traced_finding *f)
         t->status = assay_findings_add(t->findings, &finding);
 }
 
+/* Without traces the rule has no data, which the caller says. */
 int traced_finalize(const assay_rule *rule, assay_verdict *verdict, traced_evaluate *evaluate, assay_error *err)
 {
     traced t = {.rule = rule,

@@ -20,13 +20,14 @@ static assay_row row_at(const writer *w, uint64_t i)
     return assay_series_row(w->series, i);
 }
 
-/* Rows may come from a checkpoint: what is used as an index or converted is looked at first. */
+/* Tells whether a number can be a class. Rows may come from a checkpoint: what is used as an index or converted is
+ * looked at first. */
 static bool is_class(double x)
 {
     return x >= -0x1p53 && x <= 0x1p53;
 }
 
-/* [*from, *to): the rows of the last step that has any of the section; false when none has. */
+/* Finds [*from, *to): the rows of the last step that has any of the section; false when none has. */
 static bool last_step_with(const writer *w, int section, uint64_t *from, uint64_t *to)
 {
     uint64_t last = assay_series_count(w->series);
@@ -42,7 +43,7 @@ static bool last_step_with(const writer *w, int section, uint64_t *from, uint64_
     return true;
 }
 
-/* Comma-separated numbers of one column of a section, in brackets. */
+/* Puts comma-separated numbers of one column of a section, in brackets. */
 static void put_column(const writer *w, const char *name, const uint64_t *rows, uint64_t count, int section, int column)
 {
     const char *separator = "";
@@ -94,6 +95,7 @@ static int put_metrics(const writer *w)
     return ASSAY_OK;
 }
 
+/* The mean over workers is put; sum and workers are kept until all rows are read. */
 typedef struct feature {
     const char *name;
     double sum, workers;
@@ -124,6 +126,7 @@ static void put_features(const writer *w, const char *type, feature *list, size_
     assay_put_format(w->text, "%s\n", count > TOP ? " ..." : "");
 }
 
+/* Only of the last step: importance grows with the trees. */
 static int put_importance(const writer *w)
 {
     static const char *const types[] = {"weight", "gain", "cover", "total_gain", "total_cover"};
@@ -156,6 +159,7 @@ static int put_importance(const writer *w)
     return ASSAY_OK;
 }
 
+/* 0x1p63: a count of a damaged state must not be converted beyond 64 bits. */
 static int cells_of(const writer *w, uint64_t from, uint64_t to, assay_counter *cells)
 {
     int status = ASSAY_OK;
@@ -168,7 +172,8 @@ static int cells_of(const writer *w, uint64_t from, uint64_t to, assay_counter *
     return status;
 }
 
-/* Averages over the classes that occur, undefined shares counting as 0, as is usual. */
+/* Averages over the classes that occur, undefined shares counting as 0, as is usual. The counter has (class, what) in
+ * order, so the three numbers of a class lie together. */
 static int put_averages(const writer *w, const matrix *m)
 {
     assay_counter *of = assay_counter_new();
@@ -194,6 +199,7 @@ static int put_averages(const writer *w, const matrix *m)
     static const char *const names[] = {"precision", "recall", "f1"};
     for (int k = 0; status == ASSAY_OK && k < 3; k++) {
         assay_put_format(w->json, ", \"%s\": {\"micro\": ", names[k]);
+        /* Of single labels micro precision, recall and F1 are all the share that is right. */
         assay_json_put_number(w->json, (double)m->right / (double)m->samples);
         assay_put_format(w->json, ", \"macro\": ");
         assay_json_put_number(w->json, macro[k] / classes);
@@ -236,7 +242,7 @@ static int put_confusion(const writer *w, uint64_t from, uint64_t to)
     return status;
 }
 
-/* The share of right predictions of each class of labels, step by step. */
+/* Puts the share of right predictions of each class of labels, step by step. Cells are in order of step and label. */
 static void put_class_accuracy(const writer *w)
 {
     uint64_t rows = assay_series_count(w->series);
@@ -264,6 +270,7 @@ static void put_class_accuracy(const writer *w)
     assay_put_format(w->json, "]");
 }
 
+/* Scores are counted in bins: "auc_error" bounds what pairs within one bin may change, which count as half. */
 static void put_roc(const writer *w, uint64_t from, uint64_t to)
 {
     double count[BINS][2] = {{0}}, all[2] = {0}, seen[2] = {0}, area = 0, unsure = 0;
@@ -278,6 +285,7 @@ static void put_roc(const writer *w, uint64_t from, uint64_t to)
     if (all[0] == 0 || all[1] == 0)
         return;
     assay_put_format(w->json, ", \"roc\": {\"points\": [[0, 0]");
+    /* From the highest score down, as a threshold sinks. */
     for (int bin = BINS - 1; bin >= 0; bin--) {
         double negatives = count[bin][0], positives = count[bin][1];
         if (negatives + positives == 0)
@@ -300,7 +308,7 @@ static void put_roc(const writer *w, uint64_t from, uint64_t to)
     assay_put_format(w->text, "  area under the ROC curve: %.4f\n", area / (all[0] * all[1]));
 }
 
-/* Rows of a histogram as objects; with `errors` the mean error of each interval, by step. */
+/* Puts rows of a histogram as objects; with `errors` the mean error of each interval, by step. */
 static void put_histogram(const writer *w, const char *name, int section, uint64_t from, uint64_t to, bool errors)
 {
     const char *separator = "";
@@ -324,6 +332,7 @@ static void put_histogram(const writer *w, const char *name, int section, uint64
     assay_put_format(w->json, "]");
 }
 
+/* The task is noted with the predictions, so the newest says what the training is now. */
 static int put_task(const writer *w)
 {
     static const char *const names[] = {"none", "binary", "multiclass", "regression"};
@@ -349,6 +358,7 @@ static int put_task(const writer *w)
     return status;
 }
 
+/* Called in finalize, with the rows of all ranks, settled and in order of steps. */
 int xgboost_sections_put(const assay_rule *rule, const assay_series *series, assay_buf *json, assay_buf *text)
 {
     writer w = {rule, series, json, text};

@@ -29,7 +29,8 @@ static bool is_absence(int reason)
     return reason == ENOENT || reason == ENOTDIR;
 }
 
-/* Adds the names in a directory that match a part. `listed`: a directory around it has its name. */
+/* Adds the names in a directory that match a part. `listed`: a directory around it has its name, so that it is there
+ * is known, and one that is gone cannot be looked at. */
 static int match_names(const job_reader *r, const char *directory, const char *part, bool listed, matches *found)
 {
     DIR *dir = opendir(*directory ? directory : ".");
@@ -55,14 +56,15 @@ static int match_names(const job_reader *r, const char *directory, const char *p
     return status;
 }
 
-/* What a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
+/* Tells what a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
 static bool may_be_trial(const char *path, const struct stat *there)
 {
     return S_ISDIR(there->st_mode) ||
            (S_ISREG(there->st_mode) && (assay_is_packed_name(path, strlen(path)) || assay_is_tensor_file(path)));
 }
 
-/* Matches the parts of the pattern, which are cut out of `rest`. *listed: the last one was matched against names. */
+/* Matches the parts of the pattern, which are cut out of `rest`. *listed: the last one was matched against names. A
+ * part without pattern is joined without a look: whether it is there shows at the end. */
 static int walk(const job_reader *r, char *rest, matches *found, bool *listed)
 {
     int status = job_places_add(r, &found->open, *rest == '/' ? "/" : "");
@@ -94,7 +96,8 @@ static bool is_link(const char *path)
     return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
 }
 
-/* Adds what may be trials. A link to another one of them, as programs keep to the latest, is none of its own. */
+/* Adds what may be trials. A link to another one of them, as programs keep to the latest, is none of its own: so
+ * links come in a second round, when all others are known by device and number. */
 static int add_trials(const job_reader *r, const job_places *found, bool listed, job_places *out)
 {
     assay_dict *own = assay_dict_new();
@@ -119,6 +122,8 @@ static int add_trials(const job_reader *r, const job_places *found, bool listed,
     return status;
 }
 
+/* Called for patterns of a job file or command line, which anybody wrote; places come out in byte order, as readdir()
+ * has none. */
 int job_glob_files(const job_reader *r, const char *pattern, job_places *out)
 {
     matches found = {0};

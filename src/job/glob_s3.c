@@ -10,6 +10,7 @@
 #include "job/job_internal.h"
 #include "s3/s3.h"
 
+/* Shared with glob_files.c. The count grows only with a whole entry. */
 int job_places_add(const job_reader *r, job_places *places, const char *place)
 {
     if (!assay_vec_reserve(&places->place, &places->room, places->count + 1, sizeof *places->place))
@@ -40,6 +41,7 @@ typedef struct matching {
     job_places *found;   /* prefixes, each with its '/' */
 } matching;
 
+/* Keys come from a server: only the part up to the next '/' is matched and kept. */
 static int match(void *context, const assay_s3_object *object)
 {
     const matching *m = context;
@@ -62,7 +64,8 @@ static int match(void *context, const assay_s3_object *object)
     return status;
 }
 
-/* What lies below `prefix` and matches. Asked for is what begins as the pattern does. */
+/* Finds what lies below `prefix` and matches. Asked for is what begins as the pattern does, since a bucket may hold
+ * millions of keys. */
 static int match_below(const job_reader *r, const char *bucket, const char *prefix, const char *pattern, bool last,
                        job_places *found)
 {
@@ -77,7 +80,7 @@ static int match_below(const job_reader *r, const char *bucket, const char *pref
     return listing ? assay_s3_list_finish(listing, match, &m, r->err) : job_no_memory(r);
 }
 
-/* Adds a part before all patterns as it is. */
+/* Adds a part before all patterns as it is: nothing needs to be listed for it. */
 static int append(const job_reader *r, const char *prefix, const char *part, job_places *found)
 {
     assay_buf text = ASSAY_BUF(64 << 10);
@@ -104,7 +107,7 @@ static int name_places(const job_reader *r, const char *bucket, const job_places
     return status;
 }
 
-/* Walks the parts of the pattern, which are cut out of `rest`. */
+/* Walks the parts of the pattern, which are cut out of `rest`. One listing for each prefix that matched so far. */
 static int walk(const job_reader *r, const char *bucket, char *rest, job_places *found)
 {
     int status = job_places_add(r, found, "");

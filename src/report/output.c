@@ -68,7 +68,8 @@ static void output_list_release(output_list *list)
     *list = (output_list){.entry = NULL};
 }
 
-/* A name that leads nowhere but below the directory. */
+/* Tells whether a name leads nowhere but below the directory: the list is a file that anybody may have written, and
+ * names in it are removed. */
 static bool is_below(const char *name)
 {
     for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
@@ -79,7 +80,7 @@ static bool is_below(const char *name)
     return true;
 }
 
-/* One line of a list, without its line feed. False for what is none: it names no file then. */
+/* Reads one line of a list, without its line feed. False for what is none: it names no file then. */
 static bool parse_line(char *line, output_entry *out)
 {
     int name = 0;
@@ -99,7 +100,7 @@ static bool has(const output_list *list, const char *name)
     return false;
 }
 
-/* Is the file as it was written? */
+/* Tells whether the file is as it was written. One too large to be read again is known by its size alone. */
 static bool is_as_written(const char *path, const output_entry *entry)
 {
     struct stat about;
@@ -119,7 +120,8 @@ static bool is_as_written(const char *path, const output_entry *entry)
     return strcmp(hex, entry->hex) == 0;
 }
 
-/* Are all directories between the report's own and the file directories, and no links to somewhere else? */
+/* Tells whether all directories between the report's own and the file are directories, and no links to somewhere
+ * else, where nothing of ours is. */
 static bool has_own_directories(char *path, size_t root)
 {
     bool own = true;
@@ -132,7 +134,8 @@ static bool has_own_directories(char *path, size_t root)
     return own;
 }
 
-/* Removes the file, and the directories that it leaves empty. */
+/* Removes the file, and the directories that it leaves empty. Failures are passed over: the report itself is
+ * written. */
 static void remove_file(const char *directory, const output_entry *entry)
 {
     char *path = assay_path_join(directory, entry->name);
@@ -151,6 +154,7 @@ static void remove_file(const char *directory, const output_entry *entry)
     free(path);
 }
 
+/* Lines are cut in `text`, which is the caller's to drop afterwards. */
 static void remove_stale(const output_list *list, const char *directory, char *text)
 {
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
@@ -235,6 +239,7 @@ static int refuse_foreign(const char *place, assay_error *err)
                             place);
 }
 
+/* Nothing is looked at or made before assay_output_probe(). */
 int assay_output_open(const char *place, assay_output **out, assay_error *err)
 {
     ASSAY_TRY(refuse_foreign(place, err));
@@ -281,6 +286,7 @@ int assay_output_is_of(assay_output *output, const char *trial)
     if (!*added)
         output->list.trial.count--;
     ASSAY_HAVE(*added);
+    /* Places may have line ends, and the list must not be led astray by them. */
     for (char *c = *added; *c; c++) /* a line each */
         if (*c == '\n')
             *c = '?';
@@ -295,8 +301,9 @@ static bool is_of(const output_list *list, const char *trial)
     return false;
 }
 
-/* What lies there may be replaced if it is a report of these trials, or of some of them: its list (NULL: there is none;
- * changed) says so. One from before reports noted their trials counts as such. `there`: the report is. */
+/* Says whether what lies there may be replaced: only if it is a report of these trials, or of some of them, as its
+ * list (NULL: there is none; changed) says. One from before reports noted their trials counts as such. `there`: the
+ * report is. */
 static int refuse_another(const assay_output *output, char *list, bool there, assay_error *err)
 {
     if (!list && there)
@@ -330,6 +337,8 @@ static int look_into_directory(const assay_output *output, assay_error *err)
     return status;
 }
 
+/* Called before hours of work: a directory that cannot be written shows now. A file is made and removed, as
+ * permissions alone do not tell. */
 static int probe_directory(assay_output *output, bool overwrite, assay_error *err)
 {
     bool is_new = access(output->place, F_OK) != 0;
@@ -353,7 +362,8 @@ static int probe_directory(assay_output *output, bool overwrite, assay_error *er
     return status;
 }
 
-/* Says that a file is written over which no report of before has left there. */
+/* Says that a file is written over which no report of before has left there. With --overwrite that is allowed, and
+ * still said. */
 static void note_foreign(const assay_output *output, const char *name, const char *path)
 {
     struct stat about;
@@ -374,7 +384,7 @@ static void note_foreign(const assay_output *output, const char *name, const cha
     free(list);
 }
 
-/* A file that is made, on its way to who writes it. */
+/* A file that is made, on its way to who writes it: hashed and counted as it passes, so it is never whole in memory. */
 typedef struct passing {
     const assay_maker *from;
     const assay_taker *to;
@@ -397,6 +407,7 @@ static int pass_all(void *context, const assay_taker *to)
     return p->from->make(p->from->context, &(assay_taker){pass, p});
 }
 
+/* assay_file_write_made() replaces the file when it is whole; only then it is noted. */
 static int write_file(assay_output *output, const char *name, const assay_maker *from, assay_error *err)
 {
     passing p = {.from = from};
@@ -417,6 +428,7 @@ static int write_file(assay_output *output, const char *name, const assay_maker 
     return status;
 }
 
+/* Called when no report comes: a directory that was made for it goes, if nothing is in it. */
 void assay_output_discard(assay_output *output)
 {
     if (output && output->made)
@@ -436,7 +448,8 @@ static char *key_of(const assay_output *output, const char *name)
     return key;
 }
 
-/* A report that cannot be written is a failure of the output, whatever the server says. */
+/* Turns a status into one of the output: a report that cannot be written is a failure of the output, whatever the
+ * server says. */
 static int output_status(int status)
 {
     return status == ASSAY_OK || status == ASSAY_ENOMEM || status == ASSAY_EUNSUPPORTED ? status : ASSAY_EIO;
@@ -496,7 +509,8 @@ static int get_object(const assay_output *output, const char *name, size_t most,
     return status;
 }
 
-/* A server that lets write and not read does not tell what lies there. */
+/* Looks whether another report lies there. A server that lets write and not read does not tell, and does not stop the
+ * run. */
 static int look_into_bucket(const assay_output *output, assay_error *err)
 {
     assay_error why = {""};
@@ -537,7 +551,8 @@ static int probe_bucket(const assay_output *output, bool overwrite, assay_error 
     return output_status(status);
 }
 
-/* The list comes before report.json, which says that all is there. */
+/* Writes the list, then report.json, which says that all is there. In S3 nothing can be renamed, so the order alone
+ * tells a whole report. */
 static int finish_bucket(const assay_output *output, assay_error *err)
 {
     assay_buf list = ASSAY_BUF(MOST_BYTES);
@@ -569,6 +584,7 @@ int assay_output_write_made(assay_output *output, const char *name, const assay_
 {
     if (!output->remote)
         return write_file(output, name, from, err);
+    /* report.json waits for assay_output_finish(); all other objects are put at once. */
     const bool last = strcmp(name, LAST) == 0;
     assay_buf other = ASSAY_BUF(SIZE_MAX), *all = last ? &output->last : &other;
     assay_buf_clear(all);
@@ -589,11 +605,13 @@ int assay_output_write(assay_output *output, const char *name, const void *bytes
                                    err);
 }
 
+/* Called once, when all files are written. In S3 files of an earlier report stay where they are. */
 int assay_output_finish(assay_output *output, assay_error *err)
 {
     return output->remote ? finish_bucket(output, err) : output_list_end(&output->list, output->place, err);
 }
 
+/* For files that a library writes by name (HDF5): in S3 they are made beside, and assay_output_take() puts them. */
 int assay_output_make(assay_output *output, const char *name, char **path, assay_error *err)
 {
     if (output->remote && !output->temporary) {
@@ -612,7 +630,7 @@ int assay_output_make(assay_output *output, const char *name, char **path, assay
     return *path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
 }
 
-/* The file is mapped, not read: it may be larger than the free memory. */
+/* Puts a file that was made beside. It is mapped, not read: it may be larger than the free memory. */
 static int put_mapped(const assay_output *output, const char *name, int file, assay_error *err)
 {
     struct stat about;
@@ -637,6 +655,7 @@ static int take_local(assay_output *output, const char *name, const char *path, 
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory", name);
 }
 
+/* The file is gone afterwards where it was made for S3 alone, also after a failure. */
 int assay_output_take(assay_output *output, const char *name, const char *path, assay_error *err)
 {
     if (!output->remote)

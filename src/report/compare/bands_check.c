@@ -14,9 +14,9 @@ const char *assay_departure_word(int kind)
     return words[kind];
 }
 
-/* What a run may score: the factor times what the good runs do (of the one tensor that lies farthest out, twice that:
- * the farthest of many is the least certain), and not less than a floor, for a few good runs may be alike by chance. Of
- * fewer than ASSAY_NOISE_RUNS good runs two widths of the band: they do not show what chance does. */
+/* Sets what a run may score: the factor times what the good runs do (of the one tensor that lies farthest out, twice
+ * that: the farthest of many is the least certain), and not less than a floor, for a few good runs may be alike by
+ * chance. Of fewer than ASSAY_NOISE_RUNS good runs two widths of the band: they do not show what chance does. */
 static assay_score assay_bands_limit(const assay_bands *bands)
 {
     static const assay_score LEAST = {.losses = 1, .gaps = 0.75, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2, 2};
@@ -28,7 +28,7 @@ static assay_score assay_bands_limit(const assay_bands *bands)
                          fmax(LEAST.tensors, factor * w->tensors), fmax(LEAST.tensor, 2 * factor * w->tensor)};
 }
 
-/* The band at a mode step within its range. */
+/* Finds the band at a mode step within its range, between the two learned steps around it. */
 static assay_noise_band band_at(const assay_band *band, int64_t at)
 {
     size_t first = 0, last = band->steps - 1;
@@ -79,7 +79,7 @@ static double value_of(const series *s, size_t i)
     return s->loss ? s->loss[i].value : assay_band_value(&s->tensor[i], s->figure);
 }
 
-/* The trial's series of a band's figure; empty where it has none. Release it with release_series(). */
+/* Finds the trial's series of a band's figure; empty where it has none. Release it with release_series(). */
 static int series_of(const assay_band *band, const assay_trial *info, const assay_curves *curves, series *out)
 {
     const uint32_t tensor = assay_trial_find_tensor(info, band->tensor);
@@ -103,8 +103,8 @@ static int series_of(const assay_band *band, const assay_trial *info, const assa
     return ASSAY_OK;
 }
 
-/* Points lie at learned steps one for one, or they were saved at other steps and are compared on the line between them:
- * then all count. */
+/* Tells whether points lie at learned steps one for one; or they were saved at other steps and are compared on the
+ * line between them: then all count. Half of the steps that the trial has reached decide. */
 static bool compares_learned_steps(const assay_band *band, const series *s)
 {
     size_t both = 0, reached = 0;
@@ -131,6 +131,7 @@ static void release_held(held *h)
     free(h->score);
 }
 
+/* *out is to be released also after a failure. */
 static int hold(const assay_bands *bands, const assay_band *band, const series *s, held *out)
 {
     bool learned_only = compares_learned_steps(band, s);
@@ -165,6 +166,7 @@ static void add(checker *c, const assay_departure *d)
     c->out->list[c->out->total++] = *d;
 }
 
+/* Where too many tensors lie out at once, each is held against the lower limit: together they are the departure. */
 static double limit_of(const checker *c, const assay_band *band)
 {
     bool many = c->out->score.tensors > c->limit->tensors;
@@ -179,6 +181,7 @@ static void add_value(checker *c, const assay_band *band, const series *s, const
 {
     size_t first;
     assay_noise_of_curve(&c->bands->noise, h->score, h->count, limit, &first);
+    /* No run of points is beyond the limit where many tensors together are: then the first point is named. */
     first = first < h->count ? first : 0;
     size_t point = h->point[first];
     assay_departure d = {.band = band,
@@ -196,13 +199,14 @@ static void add_value(checker *c, const assay_band *band, const series *s, const
     add(c, &d);
 }
 
-/* What shows by itself whether a tensor moves. */
+/* Tells whether the figure shows by itself whether a tensor moves. */
 static bool is_size(int figure)
 {
     return figure == ASSAY_BAND_NORM || figure == ASSAY_BAND_VALUE;
 }
 
-/* A tensor that the optimizer has forgotten shows by standing still, wherever in its band it stands. */
+/* Tells whether a tensor stands still: one that the optimizer has forgotten shows by that, wherever in its band it
+ * stands. All good runs must have it moving. */
 static bool is_still(const checker *c, const assay_band *band, const series *s)
 {
     if (!is_size(band->figure) || c->bands->trials < 2 || band->runs < c->bands->trials || band->moved < band->runs ||
@@ -214,7 +218,7 @@ static bool is_still(const checker *c, const assay_band *band, const series *s)
     return band->figure != ASSAY_BAND_VALUE || value_of(s, 0) != 0; /* a number of events may well stay 0 */
 }
 
-/* The trial has no such curve, though it has come so far in that mode. */
+/* Tells whether the trial has no such curve, though it has come so far in that mode. */
 static bool is_missing(const checker *c, const assay_band *band, const series *s)
 {
     const assay_trial *info = c->trial->info;
@@ -229,7 +233,7 @@ static bool is_missing(const checker *c, const assay_band *band, const series *s
     return false;
 }
 
-/* A loss that ends before that of the good runs does, by more than half of the way between two steps. */
+/* Tells whether a loss ends before that of the good runs does, by more than the way between two steps. */
 static bool is_short(const checker *c, const assay_band *band, const series *s)
 {
     if (band->figure != ASSAY_BAND_LOSS || s->count == 0 || band->steps < 2 || !c->trial->catalog.ended)
@@ -253,6 +257,7 @@ static void add_other(checker *c, assay_departure_kind kind, const assay_band *b
     add(c, &d);
 }
 
+/* At most one departure of a band: a curve that stands still is not told of as leaving its band as well. */
 static int check_band(checker *c, const assay_band *band, float score)
 {
     series s;
@@ -284,7 +289,7 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What each band's curve scores; -1: nothing of it was compared. */
+/* Finds what each band's curve scores; -1: nothing of it was compared. */
 static int score_bands(checker *c, float *score)
 {
     int status = ASSAY_OK;
@@ -323,6 +328,7 @@ static int sum_up(checker *c, const float *score)
             tensors[n++] = score[i];
     }
     if (n > 0) {
+        /* The share of noise.share of all tensors may lie beyond `tensors`. */
         size_t k = (size_t)ceil(c->bands->noise.share * (double)n);
         qsort(tensors, n, sizeof *tensors, descending);
         c->out->score.tensor = tensors[0];
@@ -334,6 +340,8 @@ static int sum_up(checker *c, const float *score)
 
 ASSAY_ORDER_BY(by_step, assay_departure, step, band)
 
+/* Two passes, since the limit of a tensor depends on how many lie out; series are made twice, as all at once would
+ * not fit. */
 static int check_bands(checker *c)
 {
     float *score = assay_alloc((c->bands->count + 1) * sizeof *score);
@@ -365,6 +373,7 @@ static int check_trial(const assay_bands *bands, const assay_outcome *outcome, c
     return ASSAY_OK;
 }
 
+/* Called by `assay run --bands`, with bands that were read; *out points to them. */
 int assay_bands_check(const assay_bands *bands, const assay_outcome *outcome, assay_band_report **out)
 {
     *out = NULL;

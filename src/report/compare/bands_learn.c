@@ -10,6 +10,7 @@
 #include "base/search.h"
 #include "report/compare/bands.h"
 
+/* "=" must stand within the part: strcspn() stops at either. */
 int assay_noise_parse(const char *text, assay_noise *out, assay_error *err)
 {
     double points = (double)out->points;
@@ -45,8 +46,8 @@ typedef struct writer {
     bool any;       /* a band is written */
 } writer;
 
-/* Is the figure of a trial there, and does it move by more than rounding does? A bias in front of a normalization moves
- * by that alone. */
+/* Counts whether the figure of a trial is there, and whether it moves by more than rounding does. A bias in front of
+ * a normalization moves by that alone. */
 static void count_run(const assay_grid *grid, size_t trial, size_t *runs, size_t *moved)
 {
     static const double ROUNDING = 1e-3;
@@ -62,6 +63,7 @@ static void count_run(const assay_grid *grid, size_t trial, size_t *runs, size_t
     *moved += most - least > ROUNDING * fmax(fabs(most), fabs(least));
 }
 
+/* At least one trial has a number at each step of a grid. */
 static void put_quantiles(writer *w, const assay_grid *grid, size_t step)
 {
     static const double shares[ASSAY_BAND_QUANTILES] = {0, 0.05, 0.5, 0.95, 1};
@@ -105,7 +107,7 @@ static double finite_or_0(double value)
     return isfinite(value) ? value : 0;
 }
 
-/* The most that a good run scores against the others. What is not finite is no measure of chance. */
+/* Finds the most that a good run scores against the others. What is not finite is no measure of chance. */
 static int find_worst(const assay_grids *grids, const assay_noise *noise, assay_score *worst)
 {
     const size_t trials = assay_grids_trials(grids);
@@ -141,6 +143,7 @@ static void put_head(size_t trials, const assay_noise *noise, const assay_score 
     assay_put_format(out, "},\n \"bands\": [");
 }
 
+/* The digest is of all bytes before its own line, so bands_read.c need not parse what was changed. */
 int assay_bands_put(const assay_outcome *outcome, const assay_noise *noise, assay_buf *out)
 {
     size_t begin = out->size, trials = 0;

@@ -33,7 +33,7 @@ static int no_memory(const reader *r)
     return assay_fail(r->err, ASSAY_ENOMEM, "%s: out of memory", r->name);
 }
 
-/* The last line has the digest of what stands before it. */
+/* Checks the digest: the last line has that of what stands before it. */
 static int check_digest(const char *name, const char *text, size_t size, assay_error *err)
 {
     static const char lead[] = " \"sha256\": \"", tail[] = "\"}\n";
@@ -96,6 +96,7 @@ static int read_quantiles(const reader *r, const cJSON *list, assay_band *band)
     return ASSAY_OK;
 }
 
+/* Bands are in one order, so that each is there once; check_trial() names departures by it. */
 static int order_of(const assay_band *a, const assay_band *b)
 {
     if (a->figure != b->figure)
@@ -112,6 +113,7 @@ static bool read_count(const cJSON *item, size_t *out)
     return right;
 }
 
+/* Whether a number passes zero and how large it is: both are needed to score it, and follow from the quantiles. */
 static int look_at_numbers(const reader *r, assay_band *band)
 {
     double *size = assay_alloc(band->steps * sizeof *size);
@@ -128,6 +130,7 @@ static int look_at_numbers(const reader *r, assay_band *band)
     return ASSAY_OK;
 }
 
+/* What a failure leaves in *band is released by assay_bands_release(), as the band is counted before. */
 static int read_band(const reader *r, const cJSON *item, const assay_band *before, assay_band *band)
 {
     static const char *const keys[] = {"figure", "tensor", "mode", "runs", "moved", "steps", "quantiles", NULL};
@@ -181,6 +184,7 @@ static bool read_noise(const cJSON *object, assay_bands *out)
     return right && points == (double)n->points;
 }
 
+/* The digest tells damage, not who wrote it: every member is checked as a stranger's. */
 static int read_document(const char *name, const cJSON *document, assay_bands *out, assay_error *err)
 {
     static const char *const keys[] = {"schema", "trials", "noise", "bands", "sha256", NULL};

@@ -13,7 +13,7 @@
 
 /* How fast the trials' trainings were and how busy their machines, of those with profiler data. */
 
-/* Durations of the steps of one mode over all workers. */
+/* Finds the durations of the steps of one mode over all workers. */
 static int find_durations(const assay_timeline *line, const char *mode, assay_compared_pace *pace)
 {
     double sum = 0, *list = assay_alloc((line->steps + 1) * sizeof *list);
@@ -33,7 +33,7 @@ static int find_durations(const assay_timeline *line, const char *mode, assay_co
     return ASSAY_OK;
 }
 
-/* The mean over the machines of the mean of each. */
+/* Finds the mean over the machines of the mean of each; units of a machine are part of its own row. */
 static double find_use(const profile *p, int metric)
 {
     double sum = 0;
@@ -102,6 +102,7 @@ const char *assay_group_kind_word(assay_group_kind kind)
     return words[kind];
 }
 
+/* NO_DATA only where no rule had any: one that passed makes the trial clean. */
 static assay_group_kind kind_of(const assay_comparison *c, size_t trial)
 {
     const assay_trial_outcome *t = &c->outcome->trials[trial];
@@ -115,7 +116,7 @@ static assay_group_kind kind_of(const assay_comparison *c, size_t trial)
     return evaluated ? ASSAY_GROUP_CLEAN : ASSAY_GROUP_NO_DATA;
 }
 
-/* The kind of a trial's group, and bits of the rules that fired in it. */
+/* Sets the kind of a trial's group, and bits of the rules that fired in it: equal keys are equal groups. */
 static void set_key(const assay_comparison *c, size_t trial, uint8_t *key)
 {
     key[0] = (uint8_t)kind_of(c, trial);
@@ -153,6 +154,7 @@ static int fill_group(const assay_comparison *c, const keyed *member, size_t mem
     return ASSAY_OK;
 }
 
+/* Sorted by key, then by trial, so members of a group ascend. */
 static int cut_groups(assay_comparison *c, keyed *list)
 {
     int status = ASSAY_OK;
@@ -188,7 +190,7 @@ int compare_groups(assay_comparison *c)
     return status;
 }
 
-/* Of two trials of traces the first is the one before. */
+/* Compares the traces of two trials, of which the first is the one before. */
 static int compare_traces(assay_comparison *c)
 {
     const assay_trace_data *data[2] = {NULL, NULL};
@@ -200,7 +202,8 @@ static int compare_traces(assay_comparison *c)
     return c->traces ? assay_trace_compare(data[0], data[1], c->traces) : ASSAY_ENOMEM;
 }
 
-/* What outliers and odd ones are found by. */
+/* Makes the grids that outliers and odd ones are found by. They are large, so drop_grids() follows the last part that
+ * needs them. */
 static int make_grids(assay_comparison *c)
 {
     int status = ASSAY_OK;
@@ -216,6 +219,8 @@ static int drop_grids(assay_comparison *c)
     return ASSAY_OK;
 }
 
+/* The order of parts matters: outliers need losses and classes, the odd ones need outliers, settings and the answer
+ * need the odd ones. NULL with ASSAY_OK for a single trial. */
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
 {
     static int (*const parts[])(assay_comparison *) = {

@@ -19,7 +19,7 @@ static double number_of(const cJSON *item)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-/* The class of an item and what it has there: {"7": 12}, or {"class": 7, "recall": 0.5, "support": 20}. */
+/* Reads the class of an item and what it has there: {"7": 12}, or {"class": 7, "recall": 0.5, "support": 20}. */
 static bool read_class(const cJSON *item, bool confusion, int64_t *class, double *value)
 {
     if (confusion) {
@@ -52,7 +52,7 @@ static int add_class(assay_compared_classes *list, size_t sorted, int64_t class)
     return ASSAY_OK;
 }
 
-/* The members of the aggregation's result in one trial; NULL where there are none. */
+/* Gets the members of the aggregation's result in one trial; NULL where there are none. */
 static int members_of(const assay_comparison *c, size_t trial, size_t aggregation, cJSON **out)
 {
     report_rule rule = report_rule_of(c->outcome, &c->outcome->trials[trial], aggregation, true);
@@ -85,7 +85,8 @@ static int list_classes(const assay_comparison *c, assay_compared_classes *list)
     return status;
 }
 
-/* Largest over smallest of `all` classes, those that any trial has; `counts` are the trial's own. */
+/* Divides the largest by the smallest of `all` classes, those that any trial has; `counts` are the trial's own. A
+ * class that the trial lacks makes it infinite. */
 static double imbalance(const cJSON *counts, size_t all)
 {
     double largest = 0, smallest = INFINITY;
@@ -105,6 +106,7 @@ static void take_trial(assay_compared_classes *list, size_t trial, const cJSON *
     list->figure[trial] = number_of(member(members, "accuracy"));
     if (!classes)
         return;
+    /* A class without samples has a count of 0, and no recall. */
     for (size_t i = 0; i < list->classes; i++)
         row[i] = list->confusion ? NAN : 0;
     for (const cJSON *item = classes->child; item; item = item->next) {
@@ -130,6 +132,7 @@ static int fill(const assay_comparison *c, assay_compared_classes *list)
         return ASSAY_ENOMEM;
     for (size_t i = 0; i < c->trials * list->classes; i++)
         list->value[i] = NAN;
+    /* Members are parsed again: those of all trials at once may take too much memory. */
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         cJSON *members = NULL;
         status = members_of(c, t, list->aggregation, &members);

@@ -17,7 +17,7 @@ static assay_compared_loss *find_loss(const assay_comparison *c, const char *ten
     return NULL;
 }
 
-/* NULL without memory. */
+/* Adds a loss; NULL without memory. assay_comparison_free() releases what was added by then. */
 static assay_compared_loss *add_loss(assay_comparison *c, const char *tensor, const assay_loss_curve *curve)
 {
     assay_compared_loss *loss = &c->loss[c->losses++];
@@ -51,6 +51,7 @@ static void intersect(assay_compared_loss *loss, const assay_loss_curve *curve)
     loss->to = to < loss->to ? to : loss->to;
 }
 
+/* The best is the least; NaN is no best where there is a number. */
 static assay_loss_figures figures_of(const assay_loss_curve *curve)
 {
     const assay_loss_point *last = &curve->point[curve->count - 1], *best = &curve->point[0];
@@ -85,13 +86,14 @@ static int align(assay_comparison *c, size_t trial, const assay_curves *curves)
     return ASSAY_OK;
 }
 
-/* The value at a mode step between two points of the curve, on the line through them. */
+/* Puts the value at a mode step between two points of the curve, on the line through them. */
 static double between(const assay_loss_point *a, const assay_loss_point *b, int64_t at)
 {
     double part = (double)(at - a->mode_step) / (double)(b->mode_step - a->mode_step);
     return a->value + part * (b->value - a->value);
 }
 
+/* Trapezoids; the ends are cut where all trials have the loss. */
 static double area_of(const assay_loss_curve *curve, int64_t from, int64_t to)
 {
     double area = 0;
@@ -126,7 +128,7 @@ static void take_values(const assay_comparison *c, size_t trial, const assay_cur
     }
 }
 
-/* Of the common steps, those that are listed. */
+/* Picks those of the common steps that are listed; in place, as what is picked comes no later. */
 static int thin(assay_comparison *c, assay_compared_loss *loss)
 {
     size_t stride = assay_spread_stride(loss->common, ASSAY_COMPARED_STEPS);
@@ -146,6 +148,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->mode > y->mode) - (x->mode < y->mode);
 }
 
+/* Sorted between the two passes: find_loss() does not depend on the order. */
 int compare_losses(assay_comparison *c)
 {
     assay_curves curves;

@@ -20,7 +20,7 @@
  * below RARE may stay at 0 by chance. */
 enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128, RARE = 10 };
 
-/* Takes over `text`. */
+/* Adds a reason. Takes over `text`, also where the trial has enough of them. */
 static int add_reason(assay_compared_trial *trial, char *text)
 {
     ASSAY_HAVE(text);
@@ -34,7 +34,8 @@ static int add_reason(assay_compared_trial *trial, char *text)
 
 /* ---- numbers ---- */
 
-/* "last loss", without the tensor's name where there is one loss alone. */
+/* Makes "last loss", without the tensor's name where there is one loss alone. The words are those that
+ * compare_outliers.c wrote. */
 static char *outlier_text(const assay_comparison *c, const assay_outlier *o)
 {
     size_t names = 0, whole = strlen(o->what), length = whole;
@@ -58,21 +59,21 @@ static char *outlier_text(const assay_comparison *c, const assay_outlier *o)
                            mode && strcmp(mode, " TRAIN") != 0 ? mode : "", number, o->median);
 }
 
-/* However alike the others are, a few percent make no run odd. */
+/* Tells whether an outlier is small: however alike the others are, a few percent make no run odd. */
 static bool is_small(const assay_outlier *o)
 {
     static const double SMALL = 0.05;
     return fabs(o->value - o->median) <= SMALL * fabs(o->median);
 }
 
-/* What an outlier is of, by how much it says. */
+/* Tells what an outlier is of, by how much it says. */
 static int kind_of(const assay_outlier *o)
 {
     return strncmp(o->what, "last loss", 9) == 0 ? 0 : strncmp(o->what, "best loss", 9) == 0 ? 1 : 2;
 }
 
-/* Of each trial the loss that lies farthest out, and the number that is none: c->outlier is sorted by that. A last loss
- * says more than a best. */
+/* Adds of each trial the loss that lies farthest out, and the number that is none: c->outlier is sorted by that. A
+ * last loss says more than a best. */
 static int add_outliers(assay_comparison *c)
 {
     int status = ASSAY_OK;
@@ -117,7 +118,8 @@ static void note(name_list *list, const char *name)
     list->all++;
 }
 
-/* 1: it moves by more than rounding, 0: it is the same at all its steps, -1: neither, or too few steps to tell. */
+/* Returns 1: it moves by more than rounding, 0: it is the same at all its steps, -1: neither, or too few steps to
+ * tell. */
 static int movement(const assay_grid *grid, size_t trial)
 {
     static const double ROUNDING = 1e-3;
@@ -136,7 +138,8 @@ static int movement(const assay_grid *grid, size_t trial)
     return most == least ? 0 : most - least > ROUNDING * fmax(fabs(most), fabs(least)) ? 1 : -1;
 }
 
-/* Evaluations of the same data come to the same numbers while nothing is trained in between. */
+/* Tells whether the mode trains: evaluations of the same data come to the same numbers while nothing is trained in
+ * between. */
 static bool trains(int mode)
 {
     return mode == ASSAY_MODE_TRAIN || mode == ASSAY_MODE_GLOBAL;
@@ -165,7 +168,7 @@ static int look_for_absence(void *context, const assay_grid *grid)
     return ASSAY_OK;
 }
 
-/* Bytes of a name up to behind its last '.' or '/': what its relatives share. */
+/* Counts the bytes of a name up to behind its last '.' or '/': what its relatives share. */
 static size_t family_of(const char *name)
 {
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
@@ -173,7 +176,7 @@ static size_t family_of(const char *name)
     return end ? (size_t)(end - name) + 1 : 0;
 }
 
-/* "gradient/Net_fc2.*, Net_fc1.weight and 3 more" */
+/* Puts "gradient/Net_fc2.*, Net_fc1.weight and 3 more". */
 static void put_names(const name_list *list, assay_buf *out)
 {
     const char *sorted[NAMES_KEPT];
@@ -225,6 +228,7 @@ static int add_absences(assay_comparison *c, size_t readable)
         status = add_names(&c->trial[t], &a.still[t], "never updated");
         ASSAY_THEN(status, add_names(&c->trial[t], &a.missing[t], "missing"));
     }
+    /* Trials that have hardly a tensor in common are no runs of one training. */
     c->apart = a.any && !a.common;
     free(a.still);
     free(a.missing);
@@ -241,7 +245,7 @@ static int64_t last_train_step(const assay_trial *info)
     return -1;
 }
 
-/* Before nine tenths of the way that most go. */
+/* Adds trials that end before nine tenths of the way that most go. */
 static int add_ends(assay_comparison *c)
 {
     int64_t *last = assay_alloc(c->trials * sizeof *last);
@@ -268,7 +272,7 @@ static int add_ends(assay_comparison *c)
     return status;
 }
 
-/* ---- curves ---- */
+/* Says what of a tensor leaves those of the others; "": the tensor itself does. */
 
 /* What of a tensor leaves those of the others; "": the tensor itself does. */
 static const char *curve_subject(int figure)
@@ -301,6 +305,7 @@ static int add_curve(assay_compared_trial *trial, const assay_far_curve *far)
                                              far->mode_step));
 }
 
+/* Curves are the least plain reason, so only for trials that have no other. */
 static int add_curves(assay_comparison *c)
 {
     static const double ONE_TENSOR = 20; /* of many curves one lies far out */
@@ -326,6 +331,8 @@ static int add_curves(assay_comparison *c)
     return status;
 }
 
+/* Fewer trials than ASSAY_OUTLIER_TRIALS are not judged: of three nobody can say which is the odd one. One that could
+ * not be read is odd in any case. */
 int compare_odd(assay_comparison *c)
 {
     size_t readable = 0;

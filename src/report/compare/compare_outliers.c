@@ -24,7 +24,7 @@ typedef struct center {
     double median, deviation, scale; /* score = (x - median) / scale */
 } center;
 
-/* Of x[0..n), finite numbers, which are overwritten. */
+/* Finds the center of x[0..n), finite numbers, which are overwritten. */
 static center center_of(double *x, size_t n)
 {
     center c = {.median = median_of(x, n)};
@@ -49,7 +49,7 @@ static int add(assay_comparison *c, const assay_outlier *one)
     return ASSAY_OK;
 }
 
-/* The finite numbers of those that have one, or their logarithms; returns how many. */
+/* Takes the finite numbers of those that have one, or their logarithms; returns how many. */
 static size_t take_finite(const assay_comparison *c, const double *value, const bool *there, bool logarithm,
                           double *out)
 {
@@ -71,8 +71,9 @@ static bool all_positive(const double *x, size_t n)
 /* On which side a number is worse: above (a loss), below (an accuracy), or on both. */
 typedef enum side { BELOW = -1, BOTH, ABOVE } side;
 
-/* Lies `value` above the others of x[0..n), which it is one of, by more than GAP times their range (Dixon 1950)? Of six
- * normal numbers and more, fewer than one group in 1000 has such a one, and the z-score misses many. */
+/* Tells whether `value` lies above the others of x[0..n), which it is one of, by more than GAP times their range
+ * (Dixon 1950). Of six normal numbers and more, fewer than one group in 1000 has such a one, and the z-score misses
+ * many. */
 static bool stands_alone(const double *x, size_t n, double value)
 {
     enum { GAP = 5, LEAST = 6 };
@@ -87,8 +88,9 @@ static bool stands_alone(const double *x, size_t n, double value)
     return n >= LEAST && most > least && value - most > GAP * (most - least);
 }
 
-/* One number of each trial; `there[t]` says whether it has one. Of skewed ones the smaller of two scores counts, that
- * of the numbers and that of their logarithms: the numbers have their long tail above, the logarithms below. */
+/* Judges one number of each trial; `there[t]` says whether it has one. Of skewed ones the smaller of two scores
+ * counts, that of the numbers and that of their logarithms: the numbers have their long tail above, the logarithms
+ * below. */
 static int judge(assay_comparison *c, const double *value, const bool *there, bool skewed, side worse, const char *what)
 {
     double *finite = assay_alloc(c->trials * sizeof *finite);
@@ -126,6 +128,7 @@ char *compare_text_of(const char *format, ...)
     return assay_alloc_note(text);
 }
 
+/* A trial whose loss is NaN is an outlier on either side. */
 static int judge_losses(assay_comparison *c, double *value, bool *there)
 {
     int status = ASSAY_OK;
@@ -167,8 +170,8 @@ typedef struct numbers {
     bool *there;   /* [trials] */
 } numbers;
 
-/* The median of a trial's numbers over the later half of the steps; NaN: it has them at fewer than three of four, so that
- * where they stand would count, not what they are. */
+/* Finds the median of a trial's numbers over the later half of the steps; NaN: it has them at fewer than three of
+ * four, so that where they stand would count, not what they are. */
 static double later_half(const assay_grid *grid, size_t trial, double *room)
 {
     size_t n = 0;
@@ -201,7 +204,7 @@ static int judge_number(void *context, const assay_grid *grid)
     return status;
 }
 
-/* The farthest first; else in the order they were found. */
+/* Orders the farthest first; else in the order they were found. */
 static int by_score(const void *a, const void *b)
 {
     const assay_outlier *x = a, *y = b;

@@ -56,6 +56,7 @@ static const char SCRIPT[] =
     "addEventListener('hashchange', reveal);\n"
     "if (location.hash) reveal();\n";
 
+/* The digest is of the script below, so the policy lets that one through and no other. */
 static void put_policy(html_page *page)
 {
     uint8_t digest[32];
@@ -68,6 +69,7 @@ static void put_policy(html_page *page)
     html_put(page, "'\">\n");
 }
 
+/* `budget`: bytes that the section may take; html_full() asks for page->end. */
 void html_section(html_page *page, const char *id, const char *title, size_t budget)
 {
     assay_put_format(page->nav, "<li><a href=\"#%s\">%s</a></li>\n", id, title);
@@ -84,12 +86,15 @@ void html_section_end(html_page *page)
     html_put(page, "</details></section>\n");
 }
 
+/* What one does not use is there for those behind it. */
 size_t html_share(const html_page *page, size_t end, size_t i, size_t count)
 {
     size_t used = page->out->size, left = end > used ? end - used : 0;
     return used + left / (i < count ? count - i : 1);
 }
 
+/* Each aggregation gets its share of what the section has left; the section begins with the first that puts
+ * something. */
 void html_each_aggregation(html_page *page, bool (*put)(html_page *page, size_t i, bool open))
 {
     bool open = false;
@@ -135,6 +140,7 @@ void html_more(html_page *page, uint64_t left, const char *what)
         html_put(page, "<p class=\"more\">\u2026 and %" PRIu64 " more %s: see report.json.</p>\n", left, what);
 }
 
+/* Names of classes come from the job file, their numbers from the trial: a number without a name stands alone. */
 void html_class(html_page *page, const char *number)
 {
     char *end;
@@ -166,7 +172,7 @@ static void put_head(html_page *page)
 
 /* ---- the page ---- */
 
-/* The sections of the document; its share of the file is what those with pictures of their own leave. */
+/* Puts the sections of the document; its share of the file is what those with pictures of their own leave. */
 static void put_document(html_page *page, doc *d, int status)
 {
     html_fail(page, status);
@@ -176,6 +182,7 @@ static void put_document(html_page *page, doc *d, int status)
     doc_render_html_links(d, page->nav);
 }
 
+/* In a buffer of its own budget: the run's section comes last and must not be left out. */
 static void put_run(html_page *page, const assay_report *report)
 {
     doc *d = doc_new();
@@ -204,6 +211,7 @@ static void put_sections(html_page *page, const assay_report *report)
     put_run(page, report);
 }
 
+/* With --only-odd, trials that are like the others are left out. */
 bool html_is_usual(const html_page *page, size_t trial)
 {
     return page->only_odd && compare_is_usual(page->comparison, trial);
@@ -217,7 +225,7 @@ size_t html_shown_trials(const html_page *page)
     return shown;
 }
 
-/* Who names the classes. */
+/* Finds who names the classes. */
 static const assay_params *find_classes(const assay_job *job)
 {
     for (size_t i = 0; i < job->aggregation_count; i++) {
@@ -229,6 +237,8 @@ static const assay_params *find_classes(const assay_job *job)
     return NULL;
 }
 
+/* The body is made before the head, as the list of sections is known behind it. Whoever wrote names in the trial must
+ * not get into the markup: they pass through html_name() and html_text() alone. */
 int report_put_html(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;

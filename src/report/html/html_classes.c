@@ -30,7 +30,7 @@ static double number_of(const cJSON *item)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* False when the aggregation has no class counts in that trial. */
+/* Takes the counts of one trial; false when the aggregation has none there. The caller deletes c->members. */
 static bool take(html_page *page, size_t t, size_t i, counts *c)
 {
     const assay_trial_outcome *trial = &page->outcome->trials[t];
@@ -57,6 +57,7 @@ static bool take(html_page *page, size_t t, size_t i, counts *c)
     return true;
 }
 
+/* Classes are numbers in texts, as keys of JSON are. */
 static int by_class(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -64,7 +65,8 @@ static int by_class(const void *a, const void *b)
     return left < right ? -1 : left > right ? 1 : strcmp(x, y);
 }
 
-/* The classes of all trials, ascending, each once. The caller frees the list; NULL without memory. */
+/* Lists the classes of all trials, ascending, each once. The caller frees the list; NULL without memory. Texts are
+ * borrowed from the trials' members. */
 static const char **all_classes(const counts *list, size_t trials, size_t *count)
 {
     size_t room = 1, n = 0;
@@ -86,6 +88,7 @@ static const char **all_classes(const counts *list, size_t trials, size_t *count
     return classes;
 }
 
+/* The widest bar takes 70 %, as its number stands beside it. */
 static void put_class(html_page *page, const counts *list, size_t trials, const char *class, double widest)
 {
     html_put(page, "<tr><th scope=\"row\">");
@@ -150,7 +153,7 @@ static void put_bars(html_page *page, const counts *list, size_t trials, const c
     free(classes);
 }
 
-/* Aggregation i over the trials; false when no trial has class counts of it. */
+/* Puts aggregation i over the trials; false when no trial has class counts of it. */
 static bool put_aggregation(html_page *page, size_t i, bool open)
 {
     counts list[TRIALS_SHOWN];

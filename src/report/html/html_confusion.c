@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "report/html/html.h"
 
+/* CELL_BYTES: what a cell takes in the page at most, so that a matrix is drawn whole or not at all. */
 enum {
     CELLS_WITH_NUMBERS = 24,
     CLASSES_AS_TABLE = 40,
@@ -28,7 +29,7 @@ typedef struct matrix {
     double *row; /* [classes] samples of each label; NULL: there are too many */
 } matrix;
 
-/* Calls `each` for every cell that is not 0. */
+/* Calls `each` for every cell that is not 0; of a sparse matrix those that are listed. */
 static void walk(const matrix *m, void (*each)(void *context, const matrix *m, pair cell), void *context)
 {
     int64_t label = 0;
@@ -78,6 +79,7 @@ typedef struct worst {
     size_t count;
 } worst;
 
+/* Kept in order, largest first. */
 static void note_pair(void *context, const matrix *m, pair cell)
 {
     worst *w = context;
@@ -126,6 +128,7 @@ static void put_pairs(html_page *page, const matrix *m)
 
 /* ---- the heat map ---- */
 
+/* The class of the style has 9 shades, and 0 for nothing. */
 static void put_cell(html_page *page, double count, double row, bool diagonal, bool number)
 {
     double share = row > 0 ? count / row : 0;
@@ -175,7 +178,7 @@ static void add_to_bin(void *context, const matrix *m, pair cell)
     }
 }
 
-/* Too many classes for a cell each: neighbours share one. */
+/* Draws bins: with too many classes for a cell each, neighbours share one. */
 static void put_binned(html_page *page, const matrix *m)
 {
     bins *b = assay_alloc_zeroed(1, sizeof *b);
@@ -256,7 +259,7 @@ static void put_matrix(html_page *page, const matrix *m, const cJSON *members, c
     html_put(page, "</figure>\n");
 }
 
-/* Aggregation i of each trial, side by side. */
+/* Puts aggregation i of each trial, side by side. */
 static bool put_aggregation(html_page *page, size_t i, bool open)
 {
     bool any = false;

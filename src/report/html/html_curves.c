@@ -22,6 +22,7 @@ typedef struct lines {
     int status;
 } lines;
 
+/* x and y of a series are const for the chart, and owned here. */
 static void release_lines(lines *l)
 {
     for (size_t s = 0; s < l->count; s++) {
@@ -50,12 +51,13 @@ static bool add_line(lines *l, size_t count, int style, const char *name, double
     return true;
 }
 
+/* A mode has the same colour in every chart. */
 static int mode_style(int mode)
 {
     return (mode + DOC_STYLES - ASSAY_MODE_TRAIN) % DOC_STYLES;
 }
 
-/* The curves of trial t into *out; false when there are none to draw. To be released when true. */
+/* Makes the curves of trial t; false when there are none to draw. To be released when true. */
 static bool make_curves(html_page *page, size_t t, assay_curves *out)
 {
     if (!html_read(&page->outcome->trials[t]))
@@ -75,7 +77,7 @@ typedef struct suspect {
 
 ASSAY_ORDER_BY(by_first, suspect, first, tensor)
 
-/* Calls for every kept finding of the trial's rules that names a tensor. */
+/* Calls for every kept finding of the trial's rules that names a tensor, and those that name none. */
 static void each_finding(const html_page *page, const assay_trial_outcome *trial,
                          void (*each)(void *context, const assay_finding *finding), void *context)
 {
@@ -98,7 +100,7 @@ static void note_suspect(void *context, const assay_finding *f)
         s->list[f->tensor].first = f->step;
 }
 
-/* Those of a trial, the earliest first; the caller frees the list. Their number. */
+/* Finds the suspects of a trial, the earliest first; the caller frees the list. Returns their number. */
 static size_t find_suspects(html_page *page, const assay_trial_outcome *trial, suspect **out)
 {
     suspect_list s = {.count = assay_trial_tensors(trial->info)};
@@ -124,6 +126,7 @@ typedef struct step_list {
     uint32_t tensor;
 } step_list;
 
+/* More marks than columns would cover one another. */
 static void note_step(void *context, const assay_finding *f)
 {
     step_list *s = context;
@@ -136,8 +139,8 @@ static double figure_of(const assay_tensor_point *p, int figure)
     return figure == 0 ? p->norm : figure == 1 ? p->magnitude : 100 * p->zeros;
 }
 
-/* Norm, magnitude and zeros of one tensor beside one another, and its elements where they can be read (`again` may be
- * NULL). */
+/* Puts norm, magnitude and zeros of one tensor beside one another, and its elements where they can be read (`again`
+ * may be NULL). */
 static void put_tensor(html_page *page, const assay_trial_outcome *trial, const assay_curves *curves, uint32_t tensor,
                        size_t room, assay_recording *again)
 {
@@ -194,6 +197,7 @@ static bool drawn(const assay_curves *curves, uint32_t tensor)
     return false;
 }
 
+/* `again` reads the trial once more, which takes long, so only the first tensors have histograms. */
 static void put_trial_tensors(html_page *page, size_t t, const assay_curves *curves, const suspect *list, size_t count)
 {
     const assay_trial_outcome *trial = &page->outcome->trials[t];
@@ -217,6 +221,7 @@ static void put_trial_tensors(html_page *page, size_t t, const assay_curves *cur
     assay_recording_close(again);
 }
 
+/* One trial's curves are in memory at a time. */
 void html_tensors(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;

@@ -24,13 +24,15 @@ enum {
     MOST_RECORDS = 1 << 20
 };
 
-/* The run read all that there is without a fault. So what cannot be read now has failed since: or it is being written, in a
- * training that has not ended. */
+/* Fails the page. The run read all that there is without a fault; so what cannot be read now has failed since: or it
+ * is being written, in a training that has not ended. */
 static void fail(html_page *page, int status)
 {
     html_fail(page, status == ASSAY_ENOMEM ? status : ASSAY_EIO);
 }
 
+/* NULL: the trial is not read again, because it is far away, being written, damaged or too large. No page waits for
+ * that. */
 assay_recording *html_read_again(html_page *page, const assay_trial_outcome *trial)
 {
     assay_recording *recording = NULL;
@@ -85,6 +87,7 @@ static size_t end_of_step(const saved_rows *rows, size_t at)
     return end;
 }
 
+/* The stride is of the step with most elements, so samples of all steps are alike. */
 static int take_step(const saved_rows *rows, size_t at, size_t of_step, elements *e)
 {
     const size_t end = end_of_step(rows, at), stride = 1 + of_step / SAMPLE;
@@ -109,7 +112,8 @@ static int take_step(const saved_rows *rows, size_t at, size_t of_step, elements
     return ASSAY_OK;
 }
 
-/* The first rows of at most `most` steps of training with values, at even distances, the last one among them. */
+/* Chooses the first rows of at most `most` steps of training with values, at even distances, the last one among them.
+ * The first pass counts. */
 static size_t choose_steps(const saved_rows *rows, size_t most, size_t *chosen)
 {
     size_t all = 0, count = 0;
@@ -138,7 +142,7 @@ static void put_quantiles(elements *e, size_t steps, size_t s, html_histogram *o
                                               : assay_quantile(e->sample, e->count, e->count, assay_histogram_level[k]);
 }
 
-/* The elements of the largest row, and of the step with most of them. */
+/* Finds the elements of the largest row, and of the step with most of them. */
 static int look_at_steps(const saved_rows *rows, const size_t *chosen, size_t count, size_t *widest, size_t *of_step)
 {
     *widest = *of_step = 0;
@@ -157,7 +161,7 @@ static int look_at_steps(const saved_rows *rows, const size_t *chosen, size_t co
     return *of_step < LEAST_ELEMENTS || *of_step > MOST_READ / LEAST_STEPS ? ASSAY_EUNSUPPORTED : ASSAY_OK;
 }
 
-/* ASSAY_EUNSUPPORTED where there is nothing to draw. */
+/* Reads the steps; ASSAY_EUNSUPPORTED where there is nothing to draw. */
 static int read_steps(const saved_rows *rows, elements *e, html_histogram *out)
 {
     size_t chosen[STEPS], widest, of_step;
@@ -185,6 +189,7 @@ static int read_steps(const saved_rows *rows, elements *e, html_histogram *out)
     return out->count == count ? ASSAY_OK : ASSAY_EUNSUPPORTED;
 }
 
+/* out->step is to be freed on true alone. */
 bool html_read_elements(html_page *page, assay_recording *recording, const char *tensor,
                         const assay_tensor_curve *curve, html_histogram *out)
 {

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "report/html/html.h"
 
+/* ROOM: bytes of a chart. */
 enum { STEPS = 48, BINS = 24, SHADES = 9, TENSORS = 12, ROOM = 14000 };
 
 static double number_of(const cJSON *item)
@@ -20,7 +21,7 @@ static double number_of(const cJSON *item)
                                                                             : NAN;
 }
 
-/* False where there is nothing, or no memory; else out->step is to be freed. */
+/* Takes one histogram; false where there is nothing, or no memory; else out->step is to be freed. */
 static bool take(html_page *page, const cJSON *item, html_histogram *out)
 {
     const cJSON *tensor = cJSON_GetObjectItemCaseSensitive(item, "tensor");
@@ -71,7 +72,8 @@ static void put_quantiles(html_page *page, const html_histogram *h)
                     ROOM / 2, page->out);
 }
 
-/* The range in which nearly all elements of all steps lie; false where there is none. */
+/* Finds the range in which nearly all elements of all steps lie; false where there is none. The least and the most
+ * are left out, as one element would stretch the picture. */
 static bool find_range(const html_histogram *h, double *low, double *high)
 {
     *low = INFINITY;
@@ -85,7 +87,7 @@ static bool find_range(const html_histogram *h, double *low, double *high)
     return *low < *high && isfinite(*high - *low);
 }
 
-/* Paths of cells, one for each shade. */
+/* Puts paths of cells, one for each shade: a path takes fewer bytes than its cells. */
 static void put_cells(html_page *page, const uint8_t *shade, size_t columns)
 {
     for (int s = 1; s <= SHADES; s++) {
@@ -102,7 +104,7 @@ static void put_cells(html_page *page, const uint8_t *shade, size_t columns)
     }
 }
 
-/* A column for each step, at most STEPS at even distances; a row for each bin, all of equal width. */
+/* Puts a column for each step, at most STEPS at even distances; a row for each bin, all of equal width. */
 static void put_map(html_page *page, const html_histogram *h, double low, double high)
 {
     uint8_t shade[STEPS * BINS] = {0};

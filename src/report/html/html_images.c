@@ -20,6 +20,7 @@ static void put_class(html_page *page, int64_t class)
 
 static void put_pixels(html_page *page, const assay_picture *p)
 {
+    /* A picture is shown at one size, whatever its own. */
     uint32_t longer = p->width > p->height ? p->width : p->height;
     assay_buf png = ASSAY_BUF(1 << 20);
     if (!p->pixel) {
@@ -76,7 +77,7 @@ static void put_trial(html_page *page, size_t t, const report_rule *rule, const 
     html_trial_end(page);
 }
 
-/* What the aggregation kept of trial t; NULL when it is another aggregation, or has nothing. */
+/* Finds what the aggregation kept of trial t; NULL when it is another aggregation, or has nothing. */
 static const assay_wrong_predictions *wrong_of(const html_page *page, size_t t, size_t i)
 {
     const assay_trial_outcome *trial = &page->outcome->trials[t];

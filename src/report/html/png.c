@@ -24,7 +24,7 @@ static void put_chunk(assay_buf *out, const char *type, const uint8_t *data, uin
     put_big_endian(out, (uint32_t)(size ? crc32(crc, data, size) : crc));
 }
 
-/* The rows, each behind the number of its filter: 0, none. */
+/* Makes the rows, each behind the number of its filter: 0, none. */
 static uint8_t *rows_of(const uint8_t *pixel, uint32_t height, size_t row)
 {
     uint8_t *rows = assay_alloc_zeroed(height, row + 1);
@@ -33,6 +33,7 @@ static uint8_t *rows_of(const uint8_t *pixel, uint32_t height, size_t row)
     return rows;
 }
 
+/* Width and height fit 16 bits, as aggregations keep small pictures. 8 bits a channel; colour type 2: RGB, 0: grey. */
 void assay_png_put(assay_buf *out, const uint8_t *pixel, uint32_t width, uint32_t height, uint32_t channels)
 {
     static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};

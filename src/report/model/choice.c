@@ -4,7 +4,7 @@
 #include "report/model/report_model.h"
 #include "rule/trial_info.h"
 
-/* 500th, 2nd, 3rd. */
+/* Puts the end of an ordinal: 500th, 2nd, 3rd, but 11th to 13th. */
 static const char *ordinal(uint64_t n)
 {
     bool teen = n / 10 % 10 == 1;
@@ -21,8 +21,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* By the numbers of the saved steps, for trials whose hook says nothing: up to the last one. A log is no recording: it
- * has every value that the program logged. */
+/* Estimates by the numbers of the saved steps, for trials whose hook says nothing: up to the last one. A log is no
+ * recording: it has every value that the program logged. */
 static void estimate_steps(const assay_trial *info, assay_run_recorded recorded[ASSAY_MODES])
 {
     int64_t last[ASSAY_MODES];
@@ -33,12 +33,14 @@ static void estimate_steps(const assay_trial *info, assay_run_recorded recorded[
         assay_run_recorded *r = &recorded[step->mode];
         if (step->mode_step < 0)
             continue;
+        /* `every` of a single step stays 0, which divides nothing: the greatest common divisor of no distance. */
         r->every = r->steps++ == 0 ? 0 : common_divisor(r->every, (uint64_t)(step->mode_step - last[step->mode]));
         r->of = (uint64_t)step->mode_step + 1;
         last[step->mode] = step->mode_step;
     }
 }
 
+/* A hook knows how many workers there were; traces know which ranks have no file. */
 void report_workers(const assay_trial_outcome *trial, uint64_t *recorded, uint64_t *of)
 {
     const assay_run_facts *facts = &trial->catalog.facts;
@@ -48,6 +50,8 @@ void report_workers(const assay_trial_outcome *trial, uint64_t *recorded, uint64
     *of = said ? facts->run_workers : traces->ranks + traces->no_files;
 }
 
+/* The smaller of both shares, since each alone leaves part of the training unseen. 100 where nobody says what was
+ * left out. */
 double report_coverage(const assay_trial_outcome *trial)
 {
     const assay_run_facts *facts = &trial->catalog.facts;
@@ -62,6 +66,7 @@ double report_coverage(const assay_trial_outcome *trial)
     return workers < steps ? workers : steps;
 }
 
+/* Puts nothing and returns false where everything was recorded. */
 bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_run_facts *facts = &trial->catalog.facts;

@@ -9,7 +9,8 @@
 #include "base/vec.h"
 #include "rule/trial_info.h"
 
-/* The rows of one implicit aggregation, in order of (tensor, mode, step). */
+/* The rows of one implicit aggregation, in order of (tensor, mode, step). `series` is `own` or one of the outcome's:
+ * the outcome may have put them into a file, from which they are fetched. */
 typedef struct row_list {
     const assay_trial *trial;
     const assay_series *series;   /* NULL: there are none */
@@ -37,8 +38,8 @@ typedef struct moved {
     const assay_step_info *step;
 } moved;
 
-/* Orders the rows [first, end) of one tensor by mode, steps within it as they are: each mode is a curve. 0 or
- * ASSAY_ENOMEM. */
+/* Orders the rows [first, end) of one tensor by mode, steps within it as they are: each mode is a curve. A walk for
+ * each mode that occurs keeps the steps' order. 0 or ASSAY_ENOMEM. */
 static int order_by_mode(row_list *list, uint64_t first, uint64_t end, moved *scratch)
 {
     uint64_t at = first, of_mode[ASSAY_MODES] = {0}, position = UINT64_MAX;
@@ -104,6 +105,7 @@ static uint32_t tensor_of(const row_list *list, size_t curve)
     return assay_series_row(list->series, list->order[list->first.list[curve]]).tensor;
 }
 
+/* Curves point into loss_points, which has its size from the start and does not move. */
 static int make_losses(const row_list *list, assay_curves *out)
 {
     out->losses = assay_alloc_zeroed(list->first.count, sizeof *out->losses);
@@ -157,7 +159,8 @@ static int make_tensors(const row_list *list, assay_curves *out)
     return ASSAY_OK;
 }
 
-/* The same bounds as the aggregations took. */
+/* Sets the same bounds as the aggregations took, by the same functions: how many steps and tensors were left out is
+ * not in their rows. */
 static void set_bounds(const assay_outcome *outcome, const assay_trial *trial, assay_curves *out)
 {
     const assay_job *job = outcome->job;
@@ -176,6 +179,7 @@ static void set_bounds(const assay_outcome *outcome, const assay_trial *trial, a
 
 enum { LOSSES = 1, TENSORS = 2 };
 
+/* Called by each form of a report that draws curves. A trial without an outcome has no curves, which is no failure. */
 static int make(const assay_outcome *outcome, size_t trial, int parts, assay_curves *out)
 {
     const assay_trial_outcome *t = &outcome->trials[trial];

@@ -36,8 +36,8 @@ static const char *keep(report_diagnosis *out, assay_buf *text)
 
 /* ---- when ---- */
 
-/* The saved step of the mode that is `back` saved steps of it before position `at`; `at` where there are not so many.
- */
+/* Finds the saved step of the mode that is `back` saved steps of it before position `at`; `at` where there are not so
+ * many. */
 static uint64_t step_before(const assay_trial *info, uint64_t at, uint64_t back)
 {
     const int mode = assay_trial_step(info, at)->mode;
@@ -50,7 +50,8 @@ static uint64_t step_before(const assay_trial *info, uint64_t at, uint64_t back)
     return found;
 }
 
-/* How many saved steps before its finding a rule that waits saw it begin: by the unit of the value. */
+/* Tells how many saved steps before its finding a rule that waits saw it begin: by the unit of the value. Units are
+ * the rules' own words, so a rule with new ones waits for nothing here. */
 static uint64_t waited(const report_rule *rule, const assay_finding *f)
 {
     const char *const *units = rule->instance->ops ? rule->instance->ops->value_units : NULL;
@@ -64,7 +65,8 @@ static uint64_t waited(const report_rule *rule, const assay_finding *f)
     return strstr(unit, "unchanged") ? (uint64_t)f->value : strstr(unit, "in a row") ? (uint64_t)f->value - 1 : 0;
 }
 
-/* Is what the finding says of its step seen at the next saved ones alone? */
+/* Tells whether what the finding says of its step is seen at the next saved ones alone: gradients that were not
+ * synchronized show there. */
 static bool is_seen_behind(const report_rule *rule, const assay_finding *f)
 {
     const assay_rule_ops *ops = rule->instance->ops;
@@ -72,7 +74,7 @@ static bool is_seen_behind(const report_rule *rule, const assay_finding *f)
            strcmp(ops->tests[f->test], "gradients") == 0;
 }
 
-/* The last step of the mode before the next one that was saved of it; `number` where there is none. */
+/* Finds the last step of the mode before the next one that was saved of it; `number` where there is none. */
 static int64_t last_unsaved(const assay_trial *info, uint64_t at, bool counted, int64_t number)
 {
     const int mode = assay_trial_step(info, at)->mode;
@@ -84,6 +86,8 @@ static int64_t last_unsaved(const assay_trial *info, uint64_t at, bool counted, 
     return number;
 }
 
+/* The span is in steps of the mode where the mode counts its own, else in steps of the trial: onsets of one mode
+ * compare, others by `step`. */
 static assay_onset_span span_of(const gathering *g, const assay_finding *f)
 {
     const assay_trial *info = g->trial->info;
@@ -106,7 +110,8 @@ static assay_onset_span span_of(const gathering *g, const assay_finding *f)
     return span;
 }
 
-/* Does the rule find something up to the last saved steps of the mode? One finding of a rule that waits is of several. */
+/* Tells whether the rule finds something up to the last saved steps of the mode. One finding of a rule that waits is
+ * of several steps. */
 static bool lasts(const gathering *g, const assay_finding *first, int mode)
 {
     const assay_findings *found = g->rule->findings;
@@ -122,8 +127,8 @@ static bool lasts(const gathering *g, const assay_finding *first, int mode)
 
 /* ---- where ---- */
 
-/* What the parameter is called in its layer: "weight" for "gru.weight_ih_l0" and "attention.in_proj_weight" too; "" where
- * no dot tells. */
+/* Finds what the parameter is called in its layer: "weight" for "gru.weight_ih_l0" and "attention.in_proj_weight"
+ * too; "" where no dot tells. */
 static const char *ending_of(const char *name, size_t *size)
 {
     static const char *const words[] = {"weight", "bias"};
@@ -144,7 +149,8 @@ static bool ends_alike(const char *a, const char *b)
     return of_a == of_b && memcmp(x, y, of_a) == 0;
 }
 
-/* Sets how many tensors the test found something of, and how many there are of their kind. */
+/* Sets how many tensors the test found something of, and how many there are of their kind: one of many points to that
+ * layer, all of them to something common. */
 static int count_tensors(const gathering *g, const assay_finding *first, assay_evidence *e)
 {
     const assay_trial *info = g->trial->info;
@@ -177,8 +183,8 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
     return ASSAY_OK;
 }
 
-/* Who has the first finding's tensor at its step: "worker_2", "worker_0 and worker_1", "all 4 workers"; "" where the
- * trial has one worker or the rule pools them. */
+/* Puts who has the first finding's tensor at its step: "worker_2", "worker_0 and worker_1", "all 4 workers"; "" where
+ * the trial has one worker or the rule pools them. */
 static const char *put_workers(const gathering *g, const assay_finding *first)
 {
     const assay_trial *info = g->trial->info;
@@ -209,7 +215,7 @@ static const char *put_workers(const gathering *g, const assay_finding *first)
 
 /* ---- evidence ---- */
 
-/* The finding in the words of its rule; the first cause where the rule looks for one. */
+/* Puts the finding in the words of its rule; the first cause where the rule looks for one. */
 static const char *put_words(const gathering *g, const assay_finding *first, assay_evidence *e)
 {
     assay_buf text = ASSAY_BUF(TEXT_ROOM);
@@ -260,7 +266,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
     return ASSAY_OK;
 }
 
-/* One piece for each test: its first finding stands first in the list. */
+/* Adds one piece for each test: its first finding stands first in the list, as findings are in order of steps. */
 static int add_rule(const gathering *g, size_t number)
 {
     const assay_findings *found = g->rule->findings;
@@ -284,7 +290,7 @@ static double number_of(const cJSON *object, const char *name)
     return item && cJSON_IsNumber(item) ? cJSON_GetNumberValue(item) : (double)NAN;
 }
 
-/* Where the data changed, as InputData says it. ASSAY_ENOMEM. */
+/* Takes where the data changed, as InputData says it. ASSAY_ENOMEM. */
 static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_change *taken)
 {
     const char *what = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(changed, "what"));
@@ -302,9 +308,9 @@ static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_c
     return taken->what ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* What LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a loss of
- * evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and Confusion of classes that are taken for
- * others. */
+/* Takes what LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a
+ * loss of evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and
+ * Confusion of classes that are taken for others. They come from members of the report, so a number may be anything. */
 static int take_facts(const report_rule *rule, report_diagnosis *out, assay_course_facts *facts)
 {
     int status = ASSAY_OK;
@@ -334,6 +340,7 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
     return status;
 }
 
+/* Facts of all rules, evidence of those with findings alone: a rule without findings may still know the course. */
 static int make(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
 {
     *out = (report_diagnosis){0};
@@ -359,6 +366,8 @@ static void release_kept(void *made)
     free(made);
 }
 
+/* A trial has its diagnosis made once, as several forms of the report show it: the first caller makes it, and others
+ * get what points into that. Without a place to keep it, it is the caller's own. */
 int report_diagnose(const assay_outcome *outcome, const assay_trial_outcome *trial, report_diagnosis *out)
 {
     assay_kept *kept = trial->diagnosis;

@@ -4,6 +4,7 @@
 
 #include "report/model/report_model.h"
 
+/* By a rule's name in the job, or by its kind. */
 static bool is_allowed(const assay_gate *gate, const assay_instance *instance)
 {
     if (gate->allow_no_data || instance->optional)
@@ -16,6 +17,7 @@ static bool is_allowed(const assay_gate *gate, const assay_instance *instance)
     return false;
 }
 
+/* ASSAY_RULE_ERROR stops a gate too: what could not be tested is not known to be good. */
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule)
 {
     if (!gate->on || rule->instance->severity < gate->least)
@@ -52,7 +54,7 @@ bool report_nothing_tested(const assay_report *report)
     return true;
 }
 
-/* Of a set of which a trial takes what it has data for, it has to take something. */
+/* Tells whether a trial takes nothing of a set of which it takes what it has data for: it has to take something. */
 static bool is_left_out(const assay_gate *gate, const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
     return gate->on && !gate->allow_no_data && outcome->job->rule_count > 0 && outcome->job->rules[0]->optional &&
@@ -66,8 +68,9 @@ bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
     return trial->status == ASSAY_OK && report_coverage(trial) < least;
 }
 
-/* Who asks for a gate asks whether nothing is wrong: where the first line does not say so, the gate does not, either. A
- * checkpoint that is not complete is one without data. Memory that was refused does not open the gate. */
+/* Tells whether something stands against calling the trial good. Who asks for a gate asks whether nothing is wrong:
+ * where the first line does not say so, the gate does not, either. A checkpoint that is not complete is one without
+ * data. Memory that was refused does not open the gate. */
 static bool is_reserved(const assay_gate *gate, const assay_trial_outcome *trial)
 {
     report_reservation reserved;
@@ -77,6 +80,7 @@ static bool is_reserved(const assay_gate *gate, const assay_trial_outcome *trial
            (reserved != REPORT_UNRESERVED && !(reserved == REPORT_INCOMPLETE && gate->allow_no_data));
 }
 
+/* Asked of each trial; report_gate_stops() is of each rule. */
 bool report_trial_stops(const assay_report *report, const assay_trial_outcome *trial)
 {
     return report_is_little(&report->gate, trial) || is_reserved(&report->gate, trial) ||

@@ -5,11 +5,13 @@
 
 #include "report/model/profile.h"
 
+/* Found by mode and the mode's own number, which is what a profiler counts. */
 bool report_find_hardware(const assay_trial *info, const assay_finding *finding, assay_step_time *out)
 {
     if (!info || !info->step_times || finding->time)
         return false;
     const assay_step_info *step = report_finding_step(info, finding);
+    /* A finding of all workers gets any one's step. */
     const uint32_t worker = finding->worker < assay_trial_workers(info) ? finding->worker : ASSAY_ANY_WORKER;
     return step && assay_step_times_find(info->step_times, worker, assay_mode_name(step->mode), step->mode_step, out);
 }
@@ -47,7 +49,7 @@ void report_put_hardware(const assay_step_time *at, int metrics, assay_buf *out)
     }
 }
 
-/* The members that both objects have. */
+/* Puts the members that both objects have. */
 static void put_members(const assay_step_time *at, assay_buf *out)
 {
     assay_put_format(out, "\"worker\": ");
@@ -85,7 +87,8 @@ static uint32_t find_worker(const assay_trial *info, const char *name)
     return ASSAY_ANY_WORKER;
 }
 
-/* The step of the first cause that a rule gave. */
+/* Finds the step of the first cause that a rule gave. Where no worker is named, the first of the bad ones stands for
+ * all. */
 static bool find_cause_step(const assay_trial *info, const cJSON *cause, assay_step_time *out)
 {
     const char *worker = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cause, "worker"));

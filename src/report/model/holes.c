@@ -51,7 +51,8 @@ static bool count_course(const assay_trial *info, course *out)
     return distances >= DISTANCES_LEAST && (distances - same) * ODD_MOST <= distances;
 }
 
-/* The distance that most neighbours have, if most have one. */
+/* Finds the distance that most neighbours have, if most have one: each other distance takes away one vote, so only a
+ * majority is left at the end. count_course() checks it. */
 static int64_t distance_of_most(const assay_trial *info, int mode)
 {
     int64_t before = 0, most = 0;
@@ -80,8 +81,8 @@ static bool find_course(const assay_trial *info, int mode, course *out)
     return count_course(info, out);
 }
 
-/* The steps of the course's mode around a hole in front of step i: is the hole some whole distances wide, and is the next
- * step behind it one more away? Where the schedule changes, or counting began anew, nothing is missing. */
+/* Tells whether steps go on alike behind a hole in front of step i: whether the hole is some whole distances wide,
+ * and the next step behind it one more away. Where the schedule changes, or counting began anew, nothing is missing. */
 static bool goes_on_alike(const assay_trial *info, const course *c, uint64_t i)
 {
     int64_t before = -1, next = -1, last = -1;
@@ -99,6 +100,7 @@ static bool goes_on_alike(const assay_trial *info, const course *c, uint64_t i)
     return last >= 0 && (next - before) % c->distance == 0 && last - next == c->distance;
 }
 
+/* With `out` NULL it only tells whether there are any. */
 bool report_put_holes(const assay_trial *info, assay_buf *out)
 {
     course c;

@@ -36,11 +36,13 @@ static const struct {
     {"no tensor is", REPORT_NEEDS_TENSORS},
 };
 
+/* The message is no text that ends with 0. */
 static bool has(const report_rule *rule, const char *word)
 {
     return rule->message_size > 0 && memmem(rule->message, rule->message_size, word, strlen(word)) != NULL;
 }
 
+/* Asked only of rules without data; a rule of a foreign module keeps its own words. */
 report_missing report_find_missing(const report_rule *rule)
 {
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)

@@ -26,6 +26,7 @@ static int by_weight(const void *a, const void *b)
     return (x->rule > y->rule) - (x->rule < y->rule);
 }
 
+/* Called once for each trial and form. Equal ones stay in the order of the job, so reports are the same each time. */
 int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t **order)
 {
     size_t count = outcome->job->rule_count;

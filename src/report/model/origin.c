@@ -11,6 +11,8 @@ static const cJSON *member(const cJSON *object, const char *name)
     return object ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
 }
 
+/* Rules give it in their members; most give none, so the word is looked for before anything is parsed. `members` owns
+ * what is returned. */
 const cJSON *report_first_cause(const report_rule *rule, cJSON **members)
 {
     static const char name[] = "\"first_cause\"";
@@ -21,7 +23,8 @@ const cJSON *report_first_cause(const report_rule *rule, cJSON **members)
     return member(*members, "first_cause");
 }
 
-/* How many workers have the first finding of the rule's first step and tensor at once. */
+/* Counts how many workers have the first finding of the rule's first step and tensor at once; findings are in that
+ * order. */
 static uint32_t count_first(const assay_findings *found)
 {
     const assay_finding *first = &found->list[0];
@@ -35,6 +38,7 @@ static uint32_t count_first(const assay_findings *found)
     return workers;
 }
 
+/* The cause of a rule goes before its first finding, and a slow step is told of only beside a cause. */
 void report_find_origin(const assay_trial *info, const report_rule *rule, report_origin *origin)
 {
     cJSON *members;

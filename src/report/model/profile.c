@@ -19,6 +19,7 @@ const char *profile_metric_measure(int metric)
     return metric == ASSAY_METRIC_NETWORK ? "bytes per second" : "percent";
 }
 
+/* `sum` is in millionths. Use in percent is a mean over units; traffic of a network adds up. */
 double profile_value(int metric, const assay_sample *s)
 {
     return (double)s->sum / (1e6 * (metric == ASSAY_METRIC_NETWORK ? 1.0 : (double)s->units));
@@ -45,6 +46,7 @@ void profile_free(profile *p)
 
 /* ---- quantiles ---- */
 
+/* As in rules/parts/timed.c, so that report and rules give the same number. */
 static double quantile(const double *x, uint64_t n, double q)
 {
     const double h = (double)(n - 1) * q, k = floor(h), f = h - k;
@@ -69,7 +71,8 @@ profile_spread profile_spread_of(double *list, uint64_t n, double mean)
 
 /* ---- use of the machines ---- */
 
-/* The mean over all samples of all units; of the network over the times. */
+/* Finds the mean over all samples of all units; of the network over the times. Sums of millionths over days leave 64
+ * bits. */
 static double mean_of(const assay_metric_series *s)
 {
     __int128 sum = 0;
@@ -98,6 +101,7 @@ static void find_use(profile *p)
         if (s->count > 0) {
             profile_use *row = &p->use[p->uses++];
             const profile_spread spread = profile_spread_of(list, s->count, mean_of(s));
+            /* Whiskers of a box plot: 1.5 times the height of the box, as is usual. */
             const double reach = 1.5 * (spread.p75 - spread.p25);
             *row = (profile_use){s->node,
                                  s->metric,
@@ -125,7 +129,7 @@ profile_other profile_other_of(const assay_other_series *series)
                            (double)series->sample[series->count - 1].sum / 1e6};
 }
 
-/* The row of a node's own metric. */
+/* Finds the row of a node's own metric. */
 static const profile_use *use_of(const profile *p, uint32_t node, int metric)
 {
     size_t first = 0; /* they are sorted by node */
@@ -136,6 +140,7 @@ static const profile_use *use_of(const profile *p, uint32_t node, int metric)
     return NULL;
 }
 
+/* The 95th percentile tells whether something was ever in use, the median whether it was for most of the time. */
 const char *profile_hint(const profile *p, uint32_t node)
 {
     enum { LOW = 70 };
@@ -157,6 +162,7 @@ static int64_t total_of(const profile *p, int kind, const char *name)
     return 0;
 }
 
+/* Totals are sorted by kind and, within one, by time: so the first ones are shown until one is below 2 %. */
 static void find_operators(profile *p)
 {
     const double worth_showing = 2.0;
@@ -176,6 +182,7 @@ static void find_phases(profile *p)
 {
     p->forward = total_of(p, ASSAY_TIME_FORWARD, "");
     p->backward = total_of(p, ASSAY_TIME_BACKWARD, "");
+    /* Names of the profiler of PyTorch, where nothing is marked as a pass. */
     if (p->forward == 0 && p->backward == 0) {
         p->forward = total_of(p, ASSAY_TIME_GENERAL, "Forward");
         p->backward = total_of(p, ASSAY_TIME_GENERAL, "Backward(post-forward)");
@@ -184,7 +191,7 @@ static void find_phases(profile *p)
     p->initialize_time = total_of(p, ASSAY_TIME_GENERAL, "DataLoaderIterInitialize");
 }
 
-/* The place of a mode in the table: those that everybody knows come first. */
+/* Finds the place of a mode in the table: those that everybody knows come first. */
 static int place_of_mode(const char *name)
 {
     static const char *const first[] = {"TRAIN", "EVAL", "PREDICT", "GLOBAL"};
@@ -201,7 +208,8 @@ static int compare_modes(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-/* How much of the time from a worker's first step to the end of its last was outside of its steps. */
+/* Adds up how much of the time from a worker's first step to the end of its last was outside of its steps. Steps are
+ * in order of their starts and may overlap. */
 static int64_t others_of(const assay_time_step *step, uint64_t count)
 {
     int64_t within = 0, last = step[0].start, covered = step[0].start;
@@ -249,6 +257,7 @@ static void find_modes(profile *p)
         qsort(p->mode, p->modes, sizeof *p->mode, compare_modes);
 }
 
+/* NULL with ASSAY_OK: the trial has no profiler data. Free with profile_free(). */
 profile *profile_new(const assay_trial_outcome *trial, int *status)
 {
     const assay_timeline_data *data = trial->info ? trial->info->timeline : NULL;
@@ -292,6 +301,7 @@ static int compare_rules(const void *a, const void *b)
     return x->kind != y->kind ? x->kind - y->kind : strcmp(x->name, y->name);
 }
 
+/* The order of rules that have as many findings as each other; rules that it does not name come last. */
 static int place_of_rule(const char *rule)
 {
     static const char *const order[] = {
@@ -329,6 +339,7 @@ int profile_order_rules(const assay_outcome *outcome, const assay_trial_outcome 
     return ASSAY_OK;
 }
 
+/* timed_finalize() writes it in front of all else, so nothing needs parsing. */
 uint64_t profile_rule_samples(const report_rule *rule)
 {
     static const char key[] = "\"samples\": ";

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "report/model/profile.h"
 
+/* TOGETHER as in rules/parts/bottleneck.c. LONGEST: half a minute, far above any interval of sampling. */
 enum { TOGETHER = 20000, LONGEST = 30000000 /* microseconds */ };
 
 static void add_gap(profile *p, profile_gap gap)
@@ -22,8 +23,8 @@ static void add_gap(profile *p, profile_gap gap)
     p->gap[p->gaps++] = gap;
 }
 
-/* The times of all samples of a node, ascending: of the series from *at on, which are sorted by node. *at: behind them.
- */
+/* Lists the times of all samples of a node, ascending: of the series from *at on, which are sorted by node. *at:
+ * behind them. */
 static int64_t *times_of(profile *p, uint32_t node, uint64_t *at, uint64_t *count)
 {
     const assay_timeline *line = p->line;
@@ -44,7 +45,8 @@ static int64_t *times_of(profile *p, uint32_t node, uint64_t *at, uint64_t *coun
     return list;
 }
 
-/* The sampling of a node: times more than 20 ms behind the last anchor are the next one. */
+/* Notes the sampling of a node: times more than 20 ms behind the last anchor are the next one. The list is used
+ * thrice in place: times, anchors, distances. */
 static void sample_node(profile *p, uint32_t node, uint64_t *at)
 {
     uint64_t count = 0, anchors = 0;
@@ -84,7 +86,7 @@ static void extend(period *all, int64_t first, int64_t last)
     all->last = last > all->last ? last : all->last;
 }
 
-/* Late at the beginning, early at the end, against all. */
+/* Compares a beginning that is late and an end that is early with all. */
 static void compare_ends(profile *p, const char *name, bool of_worker, period own, period all)
 {
     if (own.first - all.first > LONGEST)
@@ -128,6 +130,7 @@ static void compare_workers(profile *p)
     period all = NEVER;
     for (uint32_t w = 0; w < line->workers; w++)
         extend(&all, line->worker[w].first, line->worker[w].last);
+    /* A worker without events has an empty period, first behind last. */
     for (uint32_t w = 0; w < line->workers; w++)
         if (line->worker[w].first <= line->worker[w].last) /* it has events */
             compare_ends(p, line->worker[w].name, true, (period){line->worker[w].first, line->worker[w].last}, all);
@@ -159,8 +162,8 @@ void profile_find_missing(profile *p)
         qsort(p->gap, p->gaps, sizeof *p->gap, compare_gaps);
 }
 
-/* Of several gaps, the one that the sentence about the trial names: a node that stopped before all others explains the
- * worker that did. */
+/* Ranks gaps: of several, the one that the sentence about the trial names. A node that stopped before all others
+ * explains the worker that did. */
 static size_t urgency(const profile_gap *gap)
 {
     static const char *const order[] = {"early_end", "events_early_end", "gap", "no_system", "no_framework"};
@@ -182,6 +185,7 @@ void profile_put_gap_words(const profile_gap *gap, assay_buf *out)
                          report_time(gap->to, to));
 }
 
+/* Makes only what it needs of a profile, so only that is freed. */
 int profile_put_gap(const assay_trial_outcome *trial, const char *before, bool *said, assay_buf *out)
 {
     *said = false;

@@ -16,12 +16,14 @@ static void fill_histogram(profile_histogram *h, const double *ascending, uint64
     h->high = (int64_t)ascending[n - 1];
     for (uint64_t i = 0; i < n; i++) {
         const int64_t d = (int64_t)ascending[i];
+        /* 128 bits: durations may span years in microseconds, times 100. */
         const int64_t bin = h->high > h->low ? (int64_t)((__int128)100 * (d - h->low) / (h->high - h->low)) : 0;
         h->count[bin < PROFILE_BINS ? bin : PROFILE_BINS - 1]++;
     }
 }
 
-/* The steps of one worker and mode: `count` durations below 2^53, which doubles have exactly. */
+/* Describes the steps of one worker and mode: `count` durations below 2^53, which doubles have exactly. Sums are
+ * exact, so the deviation of long steps that hardly differ is too. */
 static void describe_steps(profile *p, uint32_t worker, uint32_t mode, double *list, uint64_t count)
 {
     unsigned __int128 sum = 0, squares = 0;
@@ -35,6 +37,7 @@ static void describe_steps(profile *p, uint32_t worker, uint32_t mode, double *l
     row->deviation = sqrt((double)(count * squares - sum * sum)) / (double)count;
     row->limit = row->spread.mean + OUTLIERS * row->deviation;
     uint64_t within = count;
+    /* Sorted by profile_spread_of(). */
     while (row->limited && within > 0 && list[within - 1] > row->limit)
         within--;
     row->outliers = count - within;
@@ -65,6 +68,7 @@ static void find_step_rows(profile *p)
 
 /* ---- loaders ---- */
 
+/* Several workers on a node share a row; the latest setting counts. */
 static void find_loader_rows(profile *p)
 {
     const assay_timeline *line = p->line;

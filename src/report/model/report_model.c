@@ -10,6 +10,8 @@
 #include "report/model/report_model.h"
 #include "report/report.h"
 
+/* Every form of a report reads rules through this, so that a trial that could not be opened, a rule that never ran
+ * and a verdict look alike. */
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation)
 {
     static const char unread[] = "The trial could not be opened.";
@@ -36,6 +38,7 @@ const char *report_kind(const report_rule *rule)
     return rule->instance->ops ? rule->instance->ops->name : rule->instance->rule_name;
 }
 
+/* Members stand without braces in a verdict. ASSAY_OK and NULL where there are none; the caller deletes *members. */
 int report_members(const report_rule *rule, cJSON **members)
 {
     assay_buf object = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -70,7 +73,8 @@ bool report_is_in_traces(const report_rule *rule)
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TRACES);
 }
 
-/* Does it look at dumps of flight recorders? Then it is in time as well, and its findings have neither step nor time. */
+/* Tells whether the rule looks at dumps of flight recorders. Then it is in time as well, and its findings have
+ * neither step nor time. */
 static bool report_is_in_dumps(const report_rule *rule)
 {
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_DUMPS);
@@ -89,6 +93,8 @@ const char *report_steps_in_words(const assay_trial_outcome *trial)
     return assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step." : "No worker wrote any step.";
 }
 
+/* A rule of a set that looks at something which the trial has none of: a report leaves it out, as its lack of data is
+ * no news. */
 bool report_is_beside(const assay_trial_outcome *trial, const report_rule *rule)
 {
     const unsigned events = assay_event_files_kinds(&trial->catalog.events);
@@ -147,6 +153,7 @@ const assay_step_info *report_finding_step(const assay_trial *info, const assay_
 const char *report_time(int64_t time, char room[REPORT_WHEN_ROOM])
 {
     enum { SECOND = 1000000 };
+    /* Rounds down, also before 1970. */
     const time_t second = (time_t)(time / SECOND - (time % SECOND < 0));
     struct tm parts;
     if (!gmtime_r(&second, &parts) || strftime(room, REPORT_WHEN_ROOM, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
@@ -209,6 +216,7 @@ void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES])
     }
 }
 
+/* Neighbours among the saved steps stand as a range, whatever their distance; at most `most` pieces. */
 void report_put_steps(const assay_trial *info, const int64_t *step, size_t count, size_t most, assay_buf *out)
 {
     size_t shown = 0;

@@ -9,6 +9,7 @@
 #include "report/sections/members.h"
 #include "report/sections/sections.h"
 
+/* Bounds of what is drawn: report.json has everything, a page that nobody can read has nothing. */
 enum { PAIRS_SHOWN = 5, ROWS_MOST = 512, CURVES_MOST = 50 };
 
 static const cJSON *member(const cJSON *object, const char *key)
@@ -22,7 +23,7 @@ static const char *text_of(const cJSON *object, const char *key)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* Numbers that are not finite are words in JSON. */
+/* Reads a number; those that are not finite are words in JSON. */
 static double number_of(const cJSON *item)
 {
     if (cJSON_IsNumber(item))
@@ -77,7 +78,7 @@ typedef struct confused {
     double count, of;
 } confused;
 
-/* Keeps the pairs with the largest counts, the first of equals. */
+/* Keeps the pairs with the largest counts, the first of equals. The list is full of pairs without counts at first. */
 static void note_pair(confused *list, confused pair)
 {
     for (size_t i = 0; i < PAIRS_SHOWN && pair.count > 0; i++) {
@@ -89,7 +90,8 @@ static void note_pair(confused *list, confused pair)
     }
 }
 
-/* The matrix with runs of labels and of predictions added up: at most ROWS_MOST rows and columns. */
+/* The matrix with runs of labels and of predictions added up: at most ROWS_MOST rows and columns. Members may come
+ * from a report that is read again, so a row may be longer than the matrix. */
 typedef struct cells {
     double *x, *y; /* x[size]; y[size][size] */
     char (*name)[24];
@@ -183,6 +185,7 @@ static void put_per_class(const cJSON *list, doc *d)
 
 /* ---- curves ---- */
 
+/* False where the list is shorter: what is left keeps its zeros. */
 static bool take_numbers(const cJSON *list, double *out, size_t count)
 {
     size_t i = 0;
@@ -212,6 +215,7 @@ static void put_curves(const cJSON *list, const char *key, doc *d)
         doc_fail(d, good ? ASSAY_OK : ASSAY_ENOMEM);
         if (good) {
             take_numbers(values, room[count] + points, points);
+            /* Reports of older versions have no steps. */
             if (!take_numbers(member(curve, "steps"), room[count], points))
                 for (size_t i = 0; i < points; i++)
                     room[count][i] = (double)i;
@@ -236,7 +240,7 @@ static void put_curves(const cJSON *list, const char *key, doc *d)
 
 /* ---- quantiles ---- */
 
-/* A row for the first and the last step of each histogram. */
+/* Puts a row for the first and the last step of each histogram. */
 static void put_histograms(const cJSON *members, const cJSON *list, doc *d)
 {
     static const double shown[] = {0, 0.05, 0.5, 0.95, 1};
@@ -255,6 +259,7 @@ static void put_histograms(const cJSON *members, const cJSON *list, doc *d)
             doc_cell_words(d, text_of(h, "mode"));
             doc_cell_real(d, number_of(cJSON_GetArrayItem(steps, end)));
             const cJSON *row = cJSON_GetArrayItem(rows, end);
+            /* Levels are found by their values, as their number may change. */
             for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
                 const cJSON *level = member(members, "levels"), *value = row ? row->child : NULL;
                 level = cJSON_IsArray(level) ? level->child : NULL;
@@ -267,6 +272,8 @@ static void put_histograms(const cJSON *members, const cJSON *list, doc *d)
     }
 }
 
+/* Called for this run's aggregations, and by `assay report` for those that it reads. False: none of the kinds that
+ * are known. */
 bool sections_put_members(const cJSON *members, doc *d)
 {
     const cJSON *classes = member(members, "classes"), *matrix = member(members, "matrix");
@@ -313,6 +320,7 @@ static void put_aggregation(const assay_report *report, size_t t, size_t i, doc 
         doc_paragraph(d);
         doc_put_text(d, rule.message, rule.message_size);
     }
+    /* Members that cannot be parsed leave the rule's own lines. */
     doc_fail(d, report_members(&rule, &members) == ASSAY_ENOMEM ? ASSAY_ENOMEM : ASSAY_OK);
     if ((!members || !sections_put_members(members, d)) && rule.text)
         doc_lines(d, (const char *)rule.text->data, rule.text->size);
@@ -327,7 +335,8 @@ static bool shows(const assay_report *report, size_t t, size_t i)
            (rule.status == ASSAY_RULE_ERROR || !(rule.instance->optional && report_counts_nothing(&rule)));
 }
 
-/* The page draws them with pictures of their own (report/html): there only what could not run stands here. */
+/* Puts the section. The page draws aggregations with pictures of their own (report/html): there only what could not
+ * run stands here. */
 void section_aggregations(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;

@@ -11,7 +11,7 @@
 
 enum { MOST_LINES = DOC_SERIES };
 
-/* "lr" as a word: "train/lr", "lr-AdamW" and "lr_1", not "already". */
+/* Tells whether the name has "lr" as a word: "train/lr", "lr-AdamW" and "lr_1", not "already". */
 static bool has_word_lr(const char *name)
 {
     for (const char *at = name; (at = strcasestr(at, "lr")); at += 2)
@@ -32,7 +32,7 @@ static bool is_norm(const char *name)
            !strcasestr(name, "batchnorm");
 }
 
-/* One number a worker at every step. */
+/* Tells whether the tensor is one number a worker at every step, as what is logged is. */
 static bool is_number(const assay_tensor_curve *curve)
 {
     for (size_t i = 0; i < curve->count; i++)
@@ -53,7 +53,7 @@ static void put_chart(const char *title, const char *unit, const doc_series *ser
                                    .count = count});
 }
 
-/* Numbers of training whose names say that they are it. How many. */
+/* Puts numbers of training whose names say that they are it. Returns how many. */
 static size_t put_numbers(const assay_trial *trial, const assay_curves *curves, bool (*is)(const char *name),
                           const char *title, doc *d)
 {
@@ -87,7 +87,8 @@ static bool is_gradient(const assay_trial *trial, const assay_tensor_curve *curv
     return curve->mode == ASSAY_MODE_TRAIN && assay_trial_role(trial, curve->tensor) == ASSAY_ROLE_GRADIENT;
 }
 
-/* The norm over all gradients, at the steps that all of them have. */
+/* Puts the norm over all gradients, at the steps that all of them have. With tensors left out it would be too small,
+ * so there is none. */
 static void put_gradients(const assay_trial *trial, const assay_curves *curves, doc *d)
 {
     const assay_tensor_curve *first = NULL;

@@ -25,7 +25,7 @@ static void put_trial(const assay_comparison *c, size_t trial, doc *d)
         doc_put_dim(d, " baseline");
 }
 
-/* A number, or nothing where there is none. */
+/* Puts a number, or nothing where there is none. */
 static void put_known(double value, doc *d)
 {
     if (isnan(value))
@@ -36,7 +36,7 @@ static void put_known(double value, doc *d)
 
 /* ---- the odd ones, and the settings ---- */
 
-/* Each with all its reasons: the answer has the first ones alone. */
+/* Puts each odd one with all its reasons: the answer has the first ones alone. */
 static void put_odd(const assay_comparison *c, doc *d)
 {
     if (c->odd == 0)
@@ -57,6 +57,7 @@ static void put_odd(const assay_comparison *c, doc *d)
     doc_end(d);
 }
 
+/* Quadratic in the trials, of which there are few. */
 static size_t count_values(const assay_comparison *c, const assay_compared_setting *s)
 {
     size_t values = 0;
@@ -69,7 +70,8 @@ static size_t count_values(const assay_comparison *c, const assay_compared_setti
     return values;
 }
 
-/* What the trials say that do not say the usual: "run-07 0.5, run-13 0.1". */
+/* Puts what the trials say that do not say the usual: "run-07 0.5, run-13 0.1". Where trials were judged, of the odd
+ * ones alone. */
 static void put_values(const assay_comparison *c, const assay_compared_setting *s, doc *d)
 {
     size_t said = 0;
@@ -182,7 +184,7 @@ static void put_groups(const assay_comparison *c, doc *d)
 static const doc_tone TONES[] = {DOC_BAD, DOC_GOOD, DOC_NONE, DOC_BROKEN}; /* by assay_verdict_status */
 static const char *const MARKS[] = {"issues", "ok", "no data", "error"};
 
-/* Few trials: each rule's status in each. */
+/* Puts each rule's status in each trial, where they are few. */
 static void put_statuses(const assay_comparison *c, size_t rule, doc *d)
 {
     char when[REPORT_WHEN_ROOM];
@@ -196,7 +198,7 @@ static void put_statuses(const assay_comparison *c, size_t rule, doc *d)
     }
 }
 
-/* Many trials: in how many it has which status. */
+/* Puts in how many trials a rule has which status, where they are many. */
 static void put_status_counts(const assay_comparison *c, size_t rule, doc *d)
 {
     size_t count[4] = {0};
@@ -238,7 +240,7 @@ static void put_matrix(const assay_comparison *c, doc *d)
 
 /* ---- pace ---- */
 
-/* How fast the trainings were and how busy their machines, side by side. */
+/* Puts how fast the trainings were and how busy their machines, side by side. */
 static void put_paces(const assay_comparison *c, doc *d)
 {
     static const doc_column columns[] = {
@@ -364,7 +366,7 @@ static void put_classes(const assay_comparison *c, doc *d)
     doc_end(d);
 }
 
-/* What was not looked at: nobody shall take it for equal. */
+/* Says what was not looked at: nobody shall take it for equal. */
 static void put_bounds(const assay_comparison *c, doc *d)
 {
     size_t thinned = 0, cut = 0;
@@ -478,7 +480,7 @@ static void put_changes(const assay_trace_changes *changes, const char *id, cons
         doc_left_out(d, changes->names - changes->count);
 }
 
-/* Two trials of traces: what takes longer in the second one. */
+/* Puts what takes longer in the second one of two trials of traces. */
 static void put_before_after(const assay_comparison *c, doc *d)
 {
     static const doc_column columns[] = {{"time", DOC_OF_WORDS, NULL, DOC_KEEP},
@@ -510,6 +512,8 @@ static void put_before_after(const assay_comparison *c, doc *d)
     doc_end(d);
 }
 
+/* Which trials are unlike the others is the answer, so it has a section of its own; section_comparison() has the
+ * tables. */
 void section_odd(const assay_report *report, doc *d)
 {
     if (report->comparison && report->comparison->traces)

@@ -12,6 +12,7 @@
 
 /* ---- completeness ---- */
 
+/* Missing workers ascend, so lists compare as numbers do. */
 static int compare_missing(const assay_incomplete *a, const assay_incomplete *b)
 {
     size_t common = a->missing_count < b->missing_count ? a->missing_count : b->missing_count;
@@ -29,7 +30,7 @@ static int compare_incomplete(const void *a, const void *b)
     return order ? order : (x->step > y->step) - (x->step < y->step);
 }
 
-/* One item: the steps of sorted[0, count), which lack the same workers. */
+/* Puts one item: the steps of sorted[0, count), which lack the same workers. `steps` is room for all of them. */
 static void put_same_missing(const assay_trial_outcome *trial, const assay_worker_names *names,
                              const assay_incomplete *const *sorted, size_t count, int64_t *steps, doc *d)
 {
@@ -71,12 +72,14 @@ static void put_incomplete(const assay_trial_outcome *trial, const assay_worker_
     free(steps);
 }
 
+/* Bisection, as lists of missing workers ascend. */
 static bool lacks(const assay_incomplete *step, uint32_t worker)
 {
     return bsearch(&worker, step->missing, step->missing_count, sizeof worker, assay_order_u32) != NULL;
 }
 
-/* A lane for each worker that lacks steps, dark where it does. */
+/* Puts a lane for each worker that lacks steps, dark where it does. Of thousands of steps every so many-th is drawn,
+ * as a lane has fewer columns. */
 static void put_map(const assay_trial_outcome *trial, const assay_worker_names *names, doc *d)
 {
     enum { LANES = 40, POINTS = 500 /* a lane is drawn in fewer columns */ };
@@ -171,8 +174,8 @@ static void put_problem(const assay_problem *p, doc *d)
     doc_put_text(d, p->text, strlen(p->text));
 }
 
-/* What a log had that could not be used, though it is no damage: ", but for 2 bad rows, 1 growing". Without a document
- * only whether there is some. */
+/* Puts what a log had that could not be used, though it is no damage: ", but for 2 bad rows, 1 growing". Without a
+ * document only tells whether there is some. */
 static bool put_unused(const assay_log_facts *log, doc *d)
 {
     static const char *const unused[] = {"bad rows", "bad steps", "long names", "growing"};

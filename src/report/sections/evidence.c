@@ -35,6 +35,7 @@ typedef struct evidence {
     const char *note;  /* that all findings have alike; NULL: none */
 } evidence;
 
+/* Thresholds are compared by their bytes, as NaN equals itself then. */
 static bool belongs(const assay_finding *a, const assay_finding *b)
 {
     return a->test == b->test && a->value_unit == b->value_unit &&
@@ -46,12 +47,14 @@ static bool same_place(const assay_finding *a, const assay_finding *b)
     return !a->time && a->step == b->step && a->tensor == b->tensor;
 }
 
+/* Notes are said once only where findings have no cells, which are part of the detail. */
 static bool same_note(const assay_finding *a, const assay_finding *b)
 {
     return a->cell_count == 0 && b->cell_count == 0 && strcmp(a->note ? a->note : "", b->note ? b->note : "") == 0;
 }
 
-/* What belongs to list[from] of list[from, to), all of one step and tensor. */
+/* Collects what belongs to list[from] of list[from, to), all of one step and tensor. Workers are borrowed from
+ * e->workers, which has room for all findings. */
 static evidence_row collect(const assay_trial *info, const assay_finding *list, size_t from, size_t to,
                             uint32_t *workers)
 {
@@ -70,7 +73,7 @@ static evidence_row collect(const assay_trial *info, const assay_finding *list, 
     return row;
 }
 
-/* Does row `b` go on where `a` ended? */
+/* Tells whether row `b` goes on where `a` ended: at the next saved step, with the same workers. */
 static bool goes_on(const evidence_row *a, const evidence_row *b)
 {
     return a->position != UINT64_MAX && b->position == a->position + 1 && a->first->tensor == b->first->tensor &&
@@ -78,7 +81,8 @@ static bool goes_on(const evidence_row *a, const evidence_row *b)
            memcmp(a->worker, b->worker, a->count * sizeof *a->worker) == 0;
 }
 
-/* Joins the row to an earlier one that it goes on; false: there is none. */
+/* Joins the row to an earlier one that it goes on; false: there is none. Looks back ROWS_BACK rows, so that many
+ * tensors at once take no quadratic time. */
 static bool join(evidence *e, const evidence_row *row)
 {
     for (size_t i = e->rows; i > 0 && e->rows - i < ROWS_BACK; i--) {
@@ -169,7 +173,7 @@ static void put_workers(const evidence *e, const evidence_row *row, const assay_
     assay_buf_release(&who);
 }
 
-/* One value or the range of them; behind it what the value is. */
+/* Puts one value or the range of them; behind it what the value is. */
 static void put_values(const evidence *e, const evidence_row *row, doc *d)
 {
     assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -183,7 +187,8 @@ static void put_values(const evidence *e, const evidence_row *row, doc *d)
     assay_buf_release(&text);
 }
 
-/* The tensor; of a finding in time what of a machine or a worker it is about, both of them where it compares two. */
+/* Puts the tensor; of a finding in time what of a machine or a worker it is about, both of them where it compares
+ * two. */
 static void put_subject(const evidence *e, const assay_finding *f, doc *d)
 {
     const assay_time_place *place = f->time;
@@ -201,7 +206,7 @@ static void put_subject(const evidence *e, const assay_finding *f, doc *d)
     doc_put_name(d, place->worker2);
 }
 
-/* The cells of a confusion matrix and the note. */
+/* Puts the cells of a confusion matrix and the note. */
 static void put_detail(const assay_finding *f, doc *d)
 {
     if (f->cell_count == 0 && !f->note) {
@@ -219,7 +224,7 @@ static void put_detail(const assay_finding *f, doc *d)
     }
 }
 
-/* How long the step took, and how busy its machine was. */
+/* Puts how long the step took, and how busy its machine was. */
 static void put_hardware(const evidence *e, const assay_finding *f, doc *d)
 {
     assay_step_time at;
@@ -284,6 +289,7 @@ typedef struct lane {
     size_t count;
 } lane;
 
+/* LANES_MOST lanes are enough for a picture; further workers are in the table. */
 static lane *lane_of(lane *list, size_t *lanes, uint32_t worker)
 {
     for (size_t i = 0; i < *lanes; i++)
@@ -302,6 +308,7 @@ static void put_picture(const evidence *e, doc *d)
     lane list[LANES_MOST];
     doc_series series[LANES_MOST];
     size_t lanes = 0;
+    /* With very many cards pictures would take most of the page. */
     if (e->time || steps < 2 || found->step_count < 2 || e->most < SECTIONS_ROWS_MOST / 5)
         return;
     double *room = assay_alloc_zeroed(2 * LANES_MOST * found->step_count, sizeof *room);
@@ -355,7 +362,7 @@ static void put_counts(const evidence *e, doc *d)
     assay_buf_release(&line);
 }
 
-/* What the hardware did at the first finding, and what was slow before. */
+/* Puts what the hardware did at the first finding, and what was slow before. */
 static void put_first_hardware(const evidence *e, doc *d)
 {
     assay_step_time at;
@@ -380,6 +387,7 @@ static void put_first_hardware(const evidence *e, doc *d)
     assay_buf_release(&words);
 }
 
+/* Either a note that all share, said once below the table, or a column of details. */
 static void find_notes(evidence *e)
 {
     const assay_findings *found = e->rule->findings;
@@ -423,6 +431,7 @@ done:
     free(e.workers);
 }
 
+/* The advice of a diagnosis goes before that of the rule, which knows less. */
 void sections_put_advice(const report_rule *rule, const assay_cause *cause, doc *d)
 {
     if (cause && cause->advice[0])

@@ -38,6 +38,7 @@ static void put_row(const assay_report *report, size_t t, size_t i, doc *d)
         return;
     report_find_origin(trial->info, &rule, &origin);
     doc_row(d, tone_of(&rule));
+    /* A link must lead somewhere: trials that are not shown have no cards. */
     if (sections_shows(report, t))
         doc_row_link(d, sections_card_id(t, i, room));
     doc_cell_name(d, rule.instance->name);
@@ -63,14 +64,14 @@ static const doc_column COLUMNS[] = {
 
 /* ---- the cards ---- */
 
-/* Do the rule's own lines say its cause? */
+/* Tells whether the rule's own lines say its cause. */
 static bool says_cause(const report_rule *rule, const assay_buf *cause)
 {
     return rule->text && rule->text->size > 0 && cause->size > 0 &&
            memmem(rule->text->data, rule->text->size, cause->data, cause->size) != NULL;
 }
 
-/* What the rule found first, in a sentence. */
+/* Puts what the rule found first, in a sentence, unless its own lines say so. */
 static void put_origin(const assay_trial_outcome *trial, const report_rule *rule, doc *d)
 {
     report_origin origin;
@@ -90,7 +91,8 @@ static void put_origin(const assay_trial_outcome *trial, const report_rule *rule
     report_origin_release(&origin);
 }
 
-/* With very many cards each has fewer rows: the document stays a small part of what a rank may hold. */
+/* Shares rows out: with very many cards each has fewer, so that the document stays a small part of what a rank may
+ * hold. */
 static size_t rows_of_card(const assay_report *report)
 {
     enum { ROWS_IN_ALL = 50000 };
@@ -99,7 +101,7 @@ static size_t rows_of_card(const assay_report *report)
     return rows > SECTIONS_ROWS_MOST ? SECTIONS_ROWS_MOST : rows < SECTIONS_ROWS_LEAST ? SECTIONS_ROWS_LEAST : rows;
 }
 
-/* What explains the finding, where that is not what its rule says itself. */
+/* Puts what explains the finding, where that is not what its rule says itself. */
 static void put_cause(const assay_cause *cause, doc *d)
 {
     doc_paragraph(d);
@@ -114,7 +116,7 @@ static void put_cause(const assay_cause *cause, doc *d)
     }
 }
 
-/* The card of rule i; `cause`: what it led to, NULL: none. The card stays open: consequences may follow. */
+/* Begins the card of rule i; `cause`: what it led to, NULL: none. The card stays open: consequences may follow. */
 static void begin_card(const assay_report *report, size_t t, size_t i, const assay_cause *cause, doc *d)
 {
     const assay_trial_outcome *trial = &report->outcome->trials[t];
@@ -159,7 +161,7 @@ static size_t count_cards(const assay_report *report, size_t t)
     return cards;
 }
 
-/* Calls for each rule of a trial that has a card. */
+/* Calls for each rule of a trial that has a card, in the order of the report. */
 static void each_rule(const assay_report *report, size_t t, doc *d,
                       void (*put)(const assay_report *, size_t trial, size_t rule, doc *))
 {
@@ -187,7 +189,8 @@ static size_t rule_of(const placed *p, const assay_cause *cause, size_t i)
     return p->diagnosis->evidence[cause->evidence[i]].rule;
 }
 
-/* The rules that fired after the cause and as it explains, folded into its card. */
+/* Puts the rules that fired after the cause and as it explains, folded into its card. A rule has one card, under the
+ * first cause that explains it. */
 static void put_consequences(const assay_report *report, size_t t, const assay_cause *cause, placed *p, doc *d)
 {
     size_t count = 0;
@@ -210,7 +213,7 @@ static void put_consequences(const assay_report *report, size_t t, const assay_c
     doc_end(d);
 }
 
-/* The cards of a trial: causes in their order, what they explain folded below each, then all that is left. */
+/* Puts the cards of a trial: causes in their order, what they explain folded below each, then all that is left. */
 static void put_cards(const assay_report *report, size_t t, doc *d)
 {
     const assay_trial_outcome *trial = &report->outcome->trials[t];
@@ -247,7 +250,7 @@ static void put_cards(const assay_report *report, size_t t, doc *d)
 
 /* ---- rules that found nothing ---- */
 
-/* In no trial a finding, an error, or nothing to test. */
+/* Tells whether the rule had in no trial a finding, an error, or nothing to test; adds up its tests. */
 static bool passed(const assay_report *report, size_t i, uint64_t *tests)
 {
     const assay_outcome *outcome = report->outcome;
@@ -310,8 +313,7 @@ static void put_info_row(const assay_report *report, size_t t, size_t i, doc *d)
         put_row(report, t, i, d);
 }
 
-/* Rules that could not run in some trial, by name: their cards say why. */
-/* Has the section anything to say? Where no rule had data, the section of what was not tested says all. */
+/* Tells whether the section has anything to say. Where no rule had data, the section of what was not tested says all. */
 static bool has_findings(const assay_report *report, size_t cards)
 {
     const assay_outcome *outcome = report->outcome;
@@ -326,6 +328,7 @@ static bool has_findings(const assay_report *report, size_t cards)
     return cards > 0;
 }
 
+/* Puts the rules that could not run in some trial, by name: their cards say why. */
 static void put_failed(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
@@ -346,7 +349,8 @@ static void put_failed(const assay_report *report, doc *d)
         doc_put(d, ".");
 }
 
-/* The severest of all trials first. */
+/* Puts the table, the severest of all trials first. Callbacks instead of a sort: rows of one severity stay in the
+ * order of trials. */
 static void put_table(const assay_report *report, doc *d)
 {
     static void (*const rows[])(const assay_report *, size_t, size_t, doc *) = {put_error_row, put_warning_row,
@@ -383,7 +387,8 @@ void section_findings(const assay_report *report, doc *d)
     doc_end(d);
 }
 
-/* What rules without findings have to say: what they left out, and the lines of those that report and do not judge. */
+/* Puts what rules without findings have to say: what they left out, and the lines of those that report and do not
+ * judge. */
 void section_remarks(const assay_report *report, doc *d)
 {
     const assay_outcome *outcome = report->outcome;
