@@ -13,9 +13,11 @@ void hang_add_cause(hang_world *w, hang_cause cause)
         *to = cause;
 }
 
-/* What reaches each rank, by kinds: bits. */
+/* What reaches each rank, by kinds: bits. N: it has not called what others stand at; B: it stands before that; U:
+ * nobody knows; S: somebody waits for its part of a point-to-point operation. */
 enum { BY_N = 1, BY_B = 2, BY_U = 4, BY_S = 8 };
 
+/* Made once for all components. `reached` counts waits of any rank, `inside` only those of the rank's own component. */
 typedef struct search {
     hang_world *w;
     uint8_t *reached; /* from anybody */
@@ -51,7 +53,7 @@ static void mark_targets(search *s, const hang_stop *stop, const hang_list *list
     }
 }
 
-/* Is a list's rank in the component? */
+/* Tells whether a rank of the list is in the component. */
 static bool has_inside(const search *s, const hang_list *list, uint32_t component)
 {
     for (uint32_t i = 0; i < list->count; i++)
@@ -60,6 +62,7 @@ static bool has_inside(const search *s, const hang_list *list, uint32_t componen
     return false;
 }
 
+/* Ranks of a stop mostly share one component, so has_inside() is asked again only where it changes. */
 static void mark_all(search *s)
 {
     hang_world *w = s->w;
@@ -91,6 +94,7 @@ static void mark_all(search *s)
     }
 }
 
+/* Counting sort; two places more than components, so that the second walk moves each place on to its end. */
 static void order_ranks(search *s)
 {
     hang_world *w = s->w;
@@ -108,8 +112,8 @@ static void order_ranks(search *s)
 
 /* ---- the operation that waits ---- */
 
-/* Which of those that wait for a rank its evidence is taken from, in this order: of its own component, of N, U and S
- * edges, then of all. */
+/* Says which of those that wait for a rank its evidence is taken from, in this order: of its own component, of N, U
+ * and S edges, then of all. */
 enum { OF_COMPONENT = 1, NOT_CALLED = 2 };
 
 static bool is_asked(const search *s, uint32_t waiter, uint32_t rank, int asked)
@@ -117,7 +121,7 @@ static bool is_asked(const search *s, uint32_t waiter, uint32_t rank, int asked)
     return !(asked & OF_COMPONENT) || s->w->rank[waiter].component == s->w->rank[rank].component;
 }
 
-/* The first rank that waits for another, and where. */
+/* Finds the first rank that waits for another, and where; with fewer conditions where none fits. */
 static hang_cause with_waiter(const search *s, hang_cause cause, int asked)
 {
     const hang_world *w = s->w;
@@ -151,6 +155,7 @@ static hang_cause with_waiter(const search *s, hang_cause cause, int asked)
     return lowest == HANG_NONE && asked > 0 ? with_waiter(s, cause, asked - 1) : cause;
 }
 
+/* A rank by itself is mostly waited for from outside, one of a cycle from inside. */
 static void blame(search *s, assay_hang_test test, uint32_t rank)
 {
     const hang_cause cause = {.test = test, .rank = rank, .stop = HANG_NONE, .wait = HANG_NONE};
@@ -172,7 +177,8 @@ static const assay_flight_count *find_count(const assay_flight_count *list, uint
     return NULL;
 }
 
-/* Has `other` recorded exactly one operation more since the one before? */
+/* Tells whether `other` has recorded exactly one operation more since the one before: then the rank has most likely
+ * left one out. */
 static likeness compare_profiles(const assay_flight_group *own, const assay_flight_group *other)
 {
     int64_t more = 0;
@@ -206,6 +212,7 @@ static likeness compare_before(const assay_flight_group *own, const assay_flight
     return common == 0 ? NEITHER : lower == 0 ? LEVEL : lower == 1 ? LACKS : NEITHER;
 }
 
+/* Two ways to tell: what came since a common operation, or counts of what came before. */
 static likeness compare_members(const assay_flight_group *own, const assay_flight_group *other)
 {
     return own->follows && other->follows ? compare_profiles(own, other) : compare_before(own, other);
@@ -228,13 +235,14 @@ static bool are_alike(const assay_flight_group *a, const assay_flight_group *b)
     return true;
 }
 
+/* Classes instead of pairs: ranks of a large group are mostly alike. */
 typedef struct alike { /* ranks at one stop that recorded the same around it */
     const assay_flight_group *as;
     uint32_t count;
 } alike;
 
-/* Marks the ranks at a stop that lack one operation which most others there have done. Ranks alike form a class, so that
- * classes are compared instead of pairs. */
+/* Marks the ranks at a stop that lack one operation which most others there have done. Ranks alike form a class, so
+ * that classes are compared instead of pairs. */
 static void find_lacking(search *s, uint32_t stop, bool *lacking)
 {
     enum { CLASSES_MOST = 256 };
@@ -270,8 +278,8 @@ static void find_lacking(search *s, uint32_t stop, bool *lacking)
 
 /* ---- other operations ---- */
 
-/* Marks the ranks at a stop that call something else there than most of those that show the number: they have left the
- * others' program. */
+/* Marks the ranks at a stop that call something else there than most of those that show the number: they have left
+ * the others' program. */
 static void find_differing(search *s, uint32_t stop, bool *differing)
 {
     hang_world *w = s->w;
@@ -311,6 +319,7 @@ static bool blame_marked(const component *c, assay_hang_test test, const bool *m
     return true;
 }
 
+/* The stop is where the rank stands, which says more than the first waiter's. */
 static bool blame_at_stop(const component *c, const bool *marked, uint32_t most, const uint32_t *stop)
 {
     const size_t before = c->s->w->cause.count;
@@ -326,7 +335,7 @@ static bool blame_at_stop(const component *c, const bool *marked, uint32_t most,
     return true;
 }
 
-/* Two ranks that wait for each other in point-to-point operations. */
+/* Tells whether the component is two ranks that wait for each other in point-to-point operations. */
 static bool is_pair(const component *c)
 {
     const hang_world *w = c->s->w;
@@ -338,6 +347,8 @@ static bool is_pair(const component *c)
     return ways[0] && ways[1];
 }
 
+/* At each stop the smaller side gets votes, by how much smaller it is: few ranks that are elsewhere than many are the
+ * odd ones. */
 static void vote(const component *c, uint32_t *stop_of)
 {
     search *s = c->s;
@@ -362,7 +373,7 @@ static void vote(const component *c, uint32_t *stop_of)
     }
 }
 
-/* What is found of ranks at the stops of a component. */
+/* Finds something of ranks at the stops of a component. */
 typedef void find_at_stop(search *s, uint32_t stop, bool *found);
 
 static bool blame_found(const component *c, find_at_stop *find, bool *marked, uint32_t *stop)
@@ -382,6 +393,7 @@ static bool blame_found(const component *c, find_at_stop *find, bool *marked, ui
     return blame_at_stop(c, marked, c->size, stop);
 }
 
+/* Letters are those of the design (5.4): from the surest sign to none, the first that names somebody ends it. */
 static void blame_cycle(const component *c)
 {
     search *s = c->s;
@@ -423,6 +435,7 @@ static void blame_cycle(const component *c)
 
 /* ---- single ranks ---- */
 
+/* A rank that waits for nobody: it is absent, stuck in an operation that all have reached, or behind. */
 static void blame_single(search *s, uint32_t rank)
 {
     const hang_rank *r = &s->w->rank[rank];
@@ -444,7 +457,7 @@ static hang_cause *behind_of(const hang_world *w, uint32_t rank)
     return NULL;
 }
 
-/* Does anybody wait for one of `missing` who is not among `came`? */
+/* Tells whether anybody waits for one of `missing` who is not among `came`. */
 static bool others_wait(const hang_world *w, const bool *came, const bool *missing)
 {
     for (uint32_t i = 0; i < w->stops; i++) {
@@ -465,6 +478,7 @@ static bool others_wait(const hang_world *w, const bool *came, const bool *missi
     return false;
 }
 
+/* Most of a group has not called what few stand at, and nobody else waits for them: the few have gone ahead. */
 static void find_ahead(hang_world *w, uint32_t stop)
 {
     const hang_stop *s = &w->stop[stop];
@@ -501,7 +515,7 @@ static void blame_devices(hang_world *w)
             hang_add_cause(w, (hang_cause){.test = ASSAY_HANG_DEVICE, .rank = r, .stop = HANG_NONE, .wait = HANG_NONE});
 }
 
-/* What is held back counts where nothing else was found. */
+/* Drops what is held back where something else was found: it most likely waits for that. */
 static void drop_held_back(hang_world *w)
 {
     bool other = false;
@@ -511,6 +525,8 @@ static void drop_held_back(hang_world *w)
         w->cause.list[i].dropped = w->cause.list[i].dropped || (other && w->cause.list[i].held_back);
 }
 
+/* The order matters: components first, then blame by component, then devices; ranks ahead replace causes that were
+ * found before. */
 void hang_find_causes(hang_world *w)
 {
     const size_t nodes = (size_t)w->ranks + w->stops;

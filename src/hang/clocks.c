@@ -30,6 +30,7 @@ typedef struct clocks {
 
 ASSAY_ORDER_BY(order_members, member, group, row)
 
+/* Ranks may give different groups one name, so their members count as well. */
 static uint64_t key_of(const assay_flight_group *g)
 {
     const uint64_t parts[] = {assay_hash_bytes(g->name, strlen(g->name)),
@@ -37,7 +38,7 @@ static uint64_t key_of(const assay_flight_group *g)
     return assay_hash_bytes(parts, sizeof parts);
 }
 
-/* Does it end on no rank before all have come? Who sends to others only may be done before they are. */
+/* Tells whether it ends on no rank before all have come. Who sends to others only may be done before they are. */
 static bool ends_together(const assay_flight_row *row, const assay_flight_item *i)
 {
     const char *name =
@@ -45,7 +46,8 @@ static bool ends_together(const assay_flight_row *row, const assay_flight_item *
     return i->completed > 0 && !i->open && (strstr(name, "all_") || strstr(name, "reduce_scatter"));
 }
 
-/* Sets how far a clock is ahead of another one's, which is known. False without memory. */
+/* Sets how far a clock is ahead of another one's, which is known. False without memory. Differences that lie too far
+ * apart say nothing, and the clock stays unknown. */
 static bool compare(clocks *c, const member *known, const member *other)
 {
     const assay_flight_row *a = &c->row[known->row], *b = &c->row[other->row];
@@ -74,6 +76,7 @@ static bool compare(clocks *c, const member *known, const member *other)
     return true;
 }
 
+/* Groups with fewer items than LEAST can tell nothing. */
 static bool list_members(clocks *c, size_t rows)
 {
     for (size_t r = 0; r < rows; r++)
@@ -110,6 +113,8 @@ static bool pass(clocks *c, bool *more)
     return true;
 }
 
+/* Clocks are against that of the first row; ranks that no group leads to are left out. One clock alone says nothing,
+ * so the list is empty then. */
 int assay_hang_clocks(const assay_flight_row *row, size_t rows, assay_hang_clock **out, size_t *count)
 {
     enum { PASSES_MOST = 16 }; /* dimensions of a training are fewer */

@@ -42,6 +42,7 @@ typedef struct reading {
     uint32_t number;
 } reading;
 
+/* The row is taken over, so the reader gets an empty one back. */
 static int take_row(void *context, assay_flight_row *row)
 {
     reading *r = context;
@@ -58,6 +59,7 @@ static void take_other(void *context)
     ((reading *)context)->files->passed_over++;
 }
 
+/* A problem of a dump is a loss in any case. */
 static int take_problem(void *context, assay_event_problem problem, uint64_t line, const char *text)
 {
     reading *r = context;
@@ -76,6 +78,7 @@ int assay_hang_files_read(assay_hang_files *files, assay_store *store, const ass
 
 /* ---- joining ---- */
 
+/* Joined on one rank, as assay_hang_find_in() needs all dumps at once. */
 int assay_hang_files_pack(const assay_hang_files *files, assay_buf *out)
 {
     assay_put_u64(out, files->passed_over);
@@ -96,6 +99,7 @@ static bool append(void *to, size_t *count, size_t *room, void *from, size_t mor
     return true;
 }
 
+/* `more` keeps what was not moved, so releasing it is right after a failure as well. */
 int assay_hang_files_join(assay_hang_files *earlier, assay_cursor *later, assay_error *err)
 {
     assay_hang_files more = {.passed_over = assay_get_u64(later), .bytes = assay_get_u64(later)};
@@ -141,6 +145,8 @@ static int name_second(assay_hang_files *files, const assay_event_files *list, c
     return status;
 }
 
+/* Called on the rank that has all rows. Rows are sorted by rank, then by file, so of two dumps of a rank always the
+ * same one counts. */
 int assay_hang_files_finish(assay_hang_files *files, const assay_event_files *list)
 {
     size_t kept = 0;
@@ -175,6 +181,7 @@ static void name_ranks(const assay_hang_ranks *ranks, const char *what, assay_pr
     assay_buf_release(&text);
 }
 
+/* The hang is found once more here, as which ranks lack a dump follows from the groups of the others. */
 int assay_hang_files_name_problems(assay_hang_files *files, const assay_event_files *list, assay_problems *problems)
 {
     assay_hang *hang = NULL;

@@ -13,7 +13,7 @@ typedef struct search {
     uint32_t *first_wait;              /* [ranks + 1] */
 } search;
 
-/* The edge number k of a node; HANG_NONE: it has no more. */
+/* Finds the edge number k of a node; HANG_NONE: it has no more. */
 static uint32_t edge_of(const search *s, uint32_t node, uint32_t k)
 {
     const hang_world *w = s->w;
@@ -34,6 +34,7 @@ static uint32_t edge_of(const search *s, uint32_t node, uint32_t k)
     return wait < s->first_wait[node + 1] ? w->wait.list[wait].to : HANG_NONE;
 }
 
+/* `low` and `index` are Tarjan's; a node without a component is on the stack. */
 static void enter(search *s, uint32_t node)
 {
     s->index[node] = s->low[node] = ++s->counter;
@@ -59,6 +60,7 @@ static void leave(search *s, uint32_t node)
     s->w->components++;
 }
 
+/* No recursion: a chain of ten thousand ranks would take the program's stack. */
 static void explore(search *s, uint32_t root)
 {
     enter(s, root);
@@ -73,6 +75,8 @@ static void explore(search *s, uint32_t root)
     }
 }
 
+/* `leaves`: a component from which somebody outside is waited for; such a one is never a cause. `size` counts ranks
+ * alone. */
 void hang_find_components(hang_world *w, bool *leaves, uint32_t *size)
 {
     search s = {.w = w, .nodes = w->ranks + w->stops};

@@ -11,7 +11,7 @@ typedef struct shown { /* what one rank calls */
 
 ASSAY_ORDER_BY(by_key, shown, key, rank)
 
-/* The ranks outside of the largest class; all, where two are equally large. 0: all are alike. */
+/* Names the ranks outside of the largest class; all, where two are equally large. 0: all are alike. */
 static uint32_t name_minority(shown *list, uint32_t count, uint32_t *named)
 {
     uint32_t largest = 0, from = 0, n = 0;
@@ -35,13 +35,14 @@ static uint32_t name_minority(shown *list, uint32_t count, uint32_t *named)
     return n;
 }
 
+/* Sizes come from files, so sums may overflow. */
 static int64_t add_saturated(int64_t a, int64_t b)
 {
     int64_t sum = 0;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* Of an exchange between all: does more go in than comes out? */
+/* Tells of an exchange between all whether more goes in than comes out. */
 static bool totals_differ(const shown *list, uint32_t count)
 {
     int64_t put_in = 0, got = 0;
@@ -55,6 +56,8 @@ static bool totals_differ(const shown *list, uint32_t count)
     return put_in != got;
 }
 
+/* Names, then types, then sizes: the first that differs is told of, since what follows differs as a consequence. Both
+ * *kind and `named` are of that. */
 uint32_t hang_compare(const hang_world *w, uint32_t group, int64_t number, const char **kind, uint32_t *named,
                       uint32_t *shown_by)
 {

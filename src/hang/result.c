@@ -6,6 +6,7 @@
 #include "base/search.h"
 #include "hang/internal.h"
 
+/* A list of waiters shows who waits; the number of all is beside it. */
 enum { WAITERS_KEPT = 16 };
 
 typedef struct result { /* what assay_hang_free() gets */
@@ -36,7 +37,7 @@ static assay_hang_ranks keep_list(hang_world *w, const hang_list *from)
     return (assay_hang_ranks){list, list ? from->count : 0};
 }
 
-/* Members of a group that are in a state; `state` is asked about each. */
+/* Tells whether a member of a group is in a state, when asked about a number. */
 typedef bool member_test(const hang_world *w, const hang_member *m, int64_t number);
 
 static bool is_member(const hang_world *w, const hang_member *m, int64_t number)
@@ -104,7 +105,7 @@ static void put_signature(hang_world *w, const hang_signature *s, assay_hang_ope
     out->dtypes = hang_keep_text(w, &types);
 }
 
-/* The item that shows a number: the rank's own, else that of the first who stands there. */
+/* Finds the item that shows a number: the rank's own, else that of the first who stands there. */
 static const hang_member *shown_by(const hang_world *w, uint32_t group, int64_t number, uint32_t rank)
 {
     const hang_group *g = &w->group[group];
@@ -122,7 +123,8 @@ static const hang_member *shown_by(const hang_world *w, uint32_t group, int64_t 
     return any;
 }
 
-/* Who has come to a collective, and who has not: the same lists for all who ask. */
+/* Puts who has come to a collective, and who has not: the same lists for all who ask, as of ten thousand ranks each
+ * may be a cause at one stop. */
 static void put_members(hang_world *w, uint32_t group, int64_t number, assay_hang_operation *out)
 {
     const hang_group *g = &w->group[group];
@@ -174,7 +176,7 @@ static void put_wait(hang_world *w, const hang_wait *wait, assay_hang_operation 
     out->frames = stack_of(w, m->rank, item->stack);
 }
 
-/* Of a rank that is awaited though nobody stands there: the first operation that it has not called. */
+/* Puts, of a rank that is awaited though nobody stands there, the first operation that it has not called. */
 static bool put_awaiting(hang_world *w, uint32_t rank, assay_hang_operation *out)
 {
     const hang_rank *r = &w->rank[rank];
@@ -204,6 +206,7 @@ typedef struct waiters {
     bool *seen, *looked; /* by rank, by stop */
 } waiters;
 
+/* Called twice: counts, then fills. '=' is a pair that was added for evidence alone. */
 static void count_targets(hang_world *w, waiters *t, bool fill)
 {
     for (uint32_t i = 0; i < w->stops; i++) {
@@ -269,7 +272,8 @@ static uint32_t push_waiters(const hang_world *w, waiters *t, uint32_t rank, uin
     return end;
 }
 
-/* Starts with those that wait for some ranks directly; the ranks themselves are none of them, but for a single one. */
+/* Starts with those that wait for some ranks directly; the ranks themselves are none of them, but for a single one,
+ * which may wait for itself around a cycle. */
 static uint32_t start_waiters(const hang_world *w, waiters *t, const hang_list *of)
 {
     uint32_t end = 0;
@@ -282,7 +286,7 @@ static uint32_t start_waiters(const hang_world *w, waiters *t, const hang_list *
     return end;
 }
 
-/* The lowest of some ranks, ascending; there may be a list of many for each of many causes. */
+/* Keeps the lowest of some ranks, ascending; there may be a list of many for each of many causes. */
 static size_t keep_lowest(const hang_world *w, const uint32_t *from, uint32_t count, int64_t *list)
 {
     size_t kept = 0;
@@ -298,7 +302,7 @@ static size_t keep_lowest(const hang_world *w, const uint32_t *from, uint32_t co
     return kept;
 }
 
-/* Who waits for a rank, or for all who stand where it does. */
+/* Puts who waits for a rank, or for all who stand where it does: directly by name, in all as a number. */
 static void put_waiters(hang_world *w, waiters *t, const hang_cause *of, assay_hang_cause *out)
 {
     const hang_list single = {(uint32_t *)&of->rank, 1};
@@ -338,7 +342,7 @@ static void put_last(const hang_world *w, uint32_t rank, assay_hang_cause *out)
     out->last.frames = stack_of(w, rank, row->last_stack);
 }
 
-/* Members whose host has called less than others of the group, where they are fewer than half. */
+/* Lists members whose host has called less than others of the group, where they are fewer than half. */
 static assay_hang_ranks hosts_behind(hang_world *w, uint32_t group)
 {
     const hang_group *g = &w->group[group];
@@ -381,6 +385,8 @@ static void put_cause(hang_world *w, waiters *t, const hang_cause *from, assay_h
     out->text = hang_cause_text(w, out, NULL, NULL);
 }
 
+/* Who keeps most ranks waiting comes first; then by name of the test and by rank, so that the order is the same each
+ * time. */
 static int compare_causes(const void *a, const void *b)
 {
     const assay_hang_cause *x = a, *y = b;
@@ -391,7 +397,7 @@ static int compare_causes(const void *a, const void *b)
     return order ? order : ASSAY_ORDER(i, k);
 }
 
-/* The first cause is what a reader sees first: of several, it names the ranks of all. */
+/* Names all ranks in the first cause, which is what a reader sees first: of several, it names those of all. */
 static void name_all_in_first(hang_world *w, const assay_hang *out, assay_hang_cause *list)
 {
     bool *named = hang_take(w, w->ranks, sizeof *named);
@@ -410,7 +416,8 @@ static void name_all_in_first(hang_world *w, const assay_hang *out, assay_hang_c
         list[0].text = hang_cause_text(w, &list[shown], few ? NULL : &all, few ? out : NULL);
 }
 
-/* Of causes at one operation the first one lists all its ranks: of ten thousand ranks, thousands may be causes. */
+/* Marks causes at an operation that an earlier one has: the first one lists all its ranks. Of ten thousand ranks,
+ * thousands may be causes. */
 static void shorten_repeated(hang_world *w, assay_hang_cause *list, size_t count)
 {
     assay_dict *seen = assay_dict_new();
@@ -479,6 +486,7 @@ static void put_mismatch(hang_world *w, uint32_t group, int64_t number, const ui
     out->text = hang_mismatch_text(w, out);
 }
 
+/* One mismatch a group: what follows the first is a consequence. */
 static void put_mismatches(hang_world *w, assay_hang *out)
 {
     assay_hang_mismatch *list = hang_take(w, w->groups, sizeof *list);
@@ -516,6 +524,7 @@ static void put_versions(hang_world *w, assay_hang *out)
     out->version = list;
 }
 
+/* OF_A_RANK: edges are for a picture, in which nobody follows thousands. */
 static void put_edges(hang_world *w, assay_hang *out)
 {
     enum { OF_A_RANK = 16 };
@@ -541,7 +550,8 @@ static void put_edges(hang_world *w, assay_hang *out)
     out->edge = list;
 }
 
-/* What callers see, of a world that is known. */
+/* Puts what callers see, of a world that is known. Everything lies in the world's arena, or is borrowed from the
+ * rows. */
 static void put_result(hang_world *w, const assay_flight_row *row, size_t rows, assay_hang *out)
 {
     bool *files = hang_take(w, w->ranks, sizeof *files), *none = hang_take(w, w->ranks, sizeof *none),
@@ -562,6 +572,7 @@ static void put_result(hang_world *w, const assay_flight_row *row, size_t rows, 
     out->ranks = keep_ranks(w, files);
     out->no_file = keep_ranks(w, none);
     out->older = keep_ranks(w, older);
+    /* Rows are not in the world where another file of the rank counts. */
     for (size_t i = 0; i < rows; i++) {
         const hang_rank *counts = NULL;
         for (uint32_t low = 0, high = w->ranks; low < high && !counts;) {
@@ -585,6 +596,8 @@ static void put_result(hang_world *w, const assay_flight_row *row, size_t rows, 
     put_edges(w, out);
 }
 
+/* Rows are changed (settle_member() in states.c), so they are not const. Each step is left out when memory ran out
+ * before; *out is set on success only. */
 int assay_hang_find_in(assay_flight_row *row, size_t rows, double max_age, assay_hang **out, assay_error *err)
 {
     result *r = assay_alloc_zeroed(1, sizeof *r);

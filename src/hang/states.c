@@ -1,8 +1,10 @@
 /* states.c - how far each member of a group is, which files are older than what others show, and whose device stopped. */
 #include "hang/internal.h"
 
+/* As many numbers back as the reader keeps. */
 enum { LOOK_BACK = ASSAY_FLIGHT_COMPLETED_KEPT };
 
+/* What was left in a dump though it had ended: PyTorch drops finished operations late. */
 static bool is_left_over(const hang_world *w, const hang_member *m, const assay_flight_item *item)
 {
     const assay_flight_row *row = w->rank[m->rank].row;
@@ -13,7 +15,8 @@ static bool is_left_over(const hang_world *w, const hang_member *m, const assay_
            (!g->collectives && m->of->has_status && m->of->status_enqueued == m->of->status_completed);
 }
 
-/* Dumps of what is under way only leave out the end of what has ended: what is left of it is marked as completed. */
+/* Settles how far a member is. Dumps of what is under way only leave out the end of what has ended: what is left of
+ * it is marked as completed. */
 static void settle_member(hang_world *w, hang_member *m)
 {
     const bool counted = m->of->has_status && !w->group[m->group].any_p2p;
@@ -44,7 +47,7 @@ static void settle_member(hang_world *w, hang_member *m)
     w->rank[m->rank].is_short = w->rank[m->rank].is_short || is_short;
 }
 
-/* The newest number up to `done` that is symmetric, or moves data between all; -1. */
+/* Finds the newest number up to `done` that is symmetric, or moves data between all; -1. */
 static int64_t newest_joint(const hang_world *w, uint32_t group, int64_t done, bool all_to_all)
 {
     for (int64_t number = done; number >= 0 && number > done - LOOK_BACK; number--) {
@@ -76,8 +79,8 @@ static void offer(two_largest *t, int64_t number, uint32_t member)
 
 static const two_largest nothing = {{-1, -1}, {HANG_NONE, HANG_NONE}};
 
-/* Members whose dump is from before what the others show: nobody can have finished a symmetric operation that they had
- * not called. */
+/* Marks members whose dump is from before what the others show: nobody can have finished a symmetric operation that
+ * they had not called. */
 static void find_older(hang_world *w)
 {
     for (uint32_t g = 0; g < w->groups; g++) {
@@ -111,7 +114,7 @@ static bool mark_device(hang_world *w, uint32_t m, uint32_t by, int64_t number)
     return true;
 }
 
-/* Looks for devices in one group; true when one was added. */
+/* Looks for devices in one group; true when one was added. Each one found may show another, so callers come again. */
 static bool find_devices_in(hang_world *w, uint32_t g)
 {
     const uint32_t from = w->group[g].member, to = from + w->group[g].members;
@@ -151,7 +154,7 @@ static bool find_devices_in(hang_world *w, uint32_t g)
     return added;
 }
 
-/* What the others have finished needed a device: it is as far. */
+/* Raises what a device has done: what the others have finished needed it, so it is as far. */
 static void raise_device(hang_world *w, uint32_t rank)
 {
     const hang_rank *r = &w->rank[rank];
@@ -180,6 +183,7 @@ static void find_devices(hang_world *w)
 
 /* ---- fronts ---- */
 
+/* A send of its own does not block: its rank goes on. */
 static bool blocks(const assay_flight_group *g, uint32_t item)
 {
     if (g->p2p[item].state == ASSAY_FLIGHT_COMPLETED)
@@ -190,6 +194,7 @@ static bool blocks(const assay_flight_group *g, uint32_t item)
     return true;
 }
 
+/* The front is the first thing in program order that a rank has not finished, over all of its groups. */
 static void find_front(hang_world *w, uint32_t rank)
 {
     hang_rank *r = &w->rank[rank];
@@ -212,6 +217,7 @@ static void find_front(hang_world *w, uint32_t rank)
     }
 }
 
+/* Order: older files and devices are known before fronts are looked for, since neither has one. */
 void hang_find_states(hang_world *w)
 {
     for (uint32_t m = 0; m < w->members; m++)

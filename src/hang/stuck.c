@@ -25,7 +25,8 @@ static bool has_send_before(const hang_member *m, uint32_t place, const hang_wor
     return false;
 }
 
-/* Something before the operation is under way, or nobody has started it: it most likely waits for another one. */
+/* Tells whether an operation is held back: something before it is under way, or nobody has started it. It most likely
+ * waits for another one. */
 static bool is_held_back(const hang_world *w, const hang_stop *s)
 {
     const hang_group *g = &w->group[s->group];
@@ -39,7 +40,7 @@ static bool is_held_back(const hang_world *w, const hang_stop *s)
     return starts_known(w) && !started;
 }
 
-/* What is the same for all that are blamed for a stop: who stands there. */
+/* Makes what is the same for all that are blamed for a stop: who stands there. */
 static hang_cause cause_of(hang_world *w, uint32_t stop, const uint32_t *rank, uint32_t count)
 {
     hang_cause cause = of_nobody;
@@ -63,6 +64,8 @@ static void blame(hang_world *w, assay_hang_test test, hang_cause cause, const u
 
 /* ---- a pair in a point-to-point operation ---- */
 
+/* Both sides are there, so the pair is stuck and nobody is missing; who has not started while the other has is the
+ * one that computes. */
 static void blame_pair(hang_world *w, uint32_t rank)
 {
     const hang_front *front = &w->rank[rank].front;
@@ -112,7 +115,7 @@ static void blame_pair(hang_world *w, uint32_t rank)
 
 /* ---- collectives ---- */
 
-/* Members whose region is open, or which were counted before the call returned and are not counted as called. */
+/* Finds members whose region is open, or which were counted before the call returned and are not counted as called. */
 static uint32_t find_launching(const hang_world *w, const hang_group *g, int64_t number, uint32_t *rank)
 {
     uint32_t count = 0;
@@ -126,6 +129,8 @@ static uint32_t find_launching(const hang_world *w, const hang_group *g, int64_t
     return count < g->members ? count : 0;
 }
 
+/* From the plainest reason on: one member alone has not finished, they call different things, some have not started,
+ * some are in the call; else the group as a whole. */
 static void blame_stop(hang_world *w, uint32_t stop)
 {
     const hang_stop *s = &w->stop[stop];
@@ -167,6 +172,7 @@ static void blame_stop(hang_world *w, uint32_t stop)
         hang_add_cause(w, cause);
 }
 
+/* Once for each stop, whichever of its ranks comes first. */
 void hang_find_stuck(hang_world *w, uint32_t rank)
 {
     const hang_front *front = &w->rank[rank].front;

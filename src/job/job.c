@@ -92,8 +92,8 @@ const assay_setting job_s3_settings[] = {{.name = "unsigned",
                                           .at = offsetof(assay_job, unsigned_s3),
                                           .help = "sends requests without a signature: for public buckets"},
                                          {0}};
-/* The key that a message is about, in `room`: what stands behind "parameter", else the first word in double quotes;
- * NULL: there is none. */
+/* Finds the key that a message is about, in `room`: what stands behind "parameter", else the first word in double
+ * quotes; NULL: there is none. Messages are assay's own, so their form is known. */
 static const char *key_of(const char *text, char *room, size_t size)
 {
     static const char PARAMETER[] = ": parameter ";
@@ -110,6 +110,7 @@ static const char *key_of(const char *text, char *room, size_t size)
 
 static const char SAGEMAKER_LIST[] = "DebugRuleConfigurations";
 
+/* The document is parsed again for a place: only a job with a fault pays for it. */
 assay_json_place job_place(const job_reader *r, const char *place, const char *text)
 {
     char word[ASSAY_JOB_PLACE];
@@ -130,6 +131,7 @@ static int fail_at(const job_reader *r, int status, const char *place, const cha
     return assay_fail(r->err, status, "%s: line %zu, column %zu: %s", r->file, at.line, at.column, text);
 }
 
+/* For readers of any part of a job: `place` leads the message and is looked up in the text. */
 int job_fail(const job_reader *r, const char *place, const char *format, ...)
 {
     char text[ASSAY_ERROR_TEXT];
@@ -142,6 +144,7 @@ int job_fail(const job_reader *r, const char *place, const char *format, ...)
     return fail_at(r, ASSAY_EJOB, place, text);
 }
 
+/* For faults that show when the job is read already, such as a baseline that no trial is. */
 int assay_job_fail(const assay_job *job, const char *place, const char *member, assay_error *err, const char *format,
                    ...)
 {
@@ -254,6 +257,7 @@ static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
         return ASSAY_OK;
     if (!cJSON_IsArray(list) || !list->child)
         return fail_with_forms(r, job->forms, "expected a list of formats, of these");
+    /* A list replaces the forms that are written by default. */
     job->formats = 0;
     for (const cJSON *item = list->child; item; item = item->next) {
         const char *word = cJSON_IsString(item) ? item->valuestring : "";
@@ -277,7 +281,8 @@ static int read_output(const job_reader *r, const cJSON *object, assay_job *job)
     return status == ASSAY_OK ? read_formats(r, output.formats, job) : status;
 }
 
-/* Shared objects with rules of one's own; those become known here, before any rule is configured. */
+/* Loads shared objects with rules of one's own; those become known here, before any rule is configured. Their code
+ * runs from here on, in this process or in one of its own. */
 static int read_modules(const job_reader *r, const cJSON *list)
 {
     size_t i = 0;
@@ -344,7 +349,9 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
     int status = job_read(r, "the job", job_settings, tree, &document);
     ASSAY_TRY(status);
     note_others(r, &document);
+    /* Actions are kept as they are: assay_actions_parse() reads them where they are done. */
     job->actions = cJSON_DetachItemFromObjectCaseSensitive(tree, "actions");
+    /* The text stays for places in later messages. */
     job->text = assay_copy_bytes_as_text(r->text, r->size);
     ASSAY_HAVE(job->text);
     job->text_size = r->size;
@@ -353,6 +360,7 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
         const assay_setting *table;
         const cJSON *object;
     } sections[] = {{"comparison", job_comparison_settings, document.comparison}, {"s3", job_s3_settings, document.s3}};
+    /* Order: rules need the modules, and nothing needs the rules. */
     if ((status = job_read_trials(r, document.trials, job)) != ASSAY_OK)
         return status;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
@@ -364,6 +372,7 @@ static int read_document(const job_reader *r, cJSON *tree, assay_job *job)
     return status == ASSAY_OK ? job_read_rules(r, &document, job) : status;
 }
 
+/* A key that is nearly one counts: a job with a slip should be told of it, not be taken for a log. */
 static bool has_known_key(const cJSON *object, const assay_setting *table)
 {
     for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
@@ -381,7 +390,8 @@ static bool has_known_key(const cJSON *object, const assay_setting *table)
     return false;
 }
 
-/* Does a text that is no JSON name a key of a job? Logs are written in brackets and braces as well, and with paths first. */
+/* Tells whether a text that is no JSON names a key of a job. Logs are written in brackets and braces as well, and
+ * with paths first. */
 static bool quotes_known_key(const char *text, size_t size)
 {
     for (const assay_setting *s = job_settings; s->name; s++) {
@@ -393,6 +403,7 @@ static bool quotes_known_key(const char *text, size_t size)
     return false;
 }
 
+/* Called for a file that may be a job or a log (`assay run FILE`). An empty object is a job. */
 bool assay_job_is_text(const char *text, size_t size)
 {
     cJSON *tree = NULL, *line = NULL;
@@ -411,6 +422,7 @@ bool assay_job_is_text(const char *text, size_t size)
     return is;
 }
 
+/* Untrusted, like any file that a person writes. *out is set on success only. */
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err)
 {

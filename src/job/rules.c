@@ -7,7 +7,7 @@
 #include "job/job_internal.h"
 #include "rule/python_rule.h"
 
-/* What an entry of either form comes to. Texts are borrowed from the document. */
+/* What an entry of either form comes to. Texts are borrowed from the document, which outlives it. */
 typedef struct rule_entry {
     const char *name, *rule;
     const char *python; /* "FILE:CLASS" of a rule in Python; NULL: it is none */
@@ -68,7 +68,7 @@ const assay_setting job_sagemaker_settings[] = {NAME("RuleConfigurationName"),
                                                 PASSED_ON("S3OutputPath", "ignored"),
                                                 {0}};
 
-/* A condition: its parameters are keys of the entry. `*taken` gets an object that refers to them. */
+/* Reads a condition: its parameters are keys of the entry. `*taken` gets an object that refers to them. */
 static int read_condition(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
 {
     if (cJSON_GetObjectItemCaseSensitive(item, "rule") || cJSON_GetObjectItemCaseSensitive(item, "parameters"))
@@ -101,7 +101,8 @@ static int read_own_entry(const job_reader *r, const char *place, const cJSON *i
     return ASSAY_OK;
 }
 
-/* The rule is named inside its parameters. `*taken` gets the item that is no parameter. */
+/* Reads an entry of SageMaker, whose rule is named inside its parameters. `*taken` gets the item that is no
+ * parameter. */
 static int read_sagemaker_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out,
                                 cJSON **taken)
 {
@@ -134,8 +135,8 @@ static const char *instance_name_at(const void *list, size_t i)
     return items[i] ? items[i]->name : NULL;
 }
 
-/* One list of the job file, while its entries become instances. It is gone through twice: entries with a name of their
- * own come first, so that made-up names can avoid them wherever they stand. */
+/* One list of the job file, while its entries become instances. It is gone through twice: entries with a name of
+ * their own come first, so that made-up names can avoid them wherever they stand. */
 typedef struct list_reading {
     const job_reader *r;
     const char *key;  /* of the list, for places in messages */
@@ -151,7 +152,8 @@ typedef struct entry_places {
     const char *owner, *rule; /* the rule is a key of the owner */
 } entry_places;
 
-/* Configures the slot of entry `i`; entry->name is unique or NULL. */
+/* Configures the slot of entry `i`; entry->name is unique or NULL. A rule that cannot be configured keeps its slot
+ * with its error, so that the report has it. */
 static int configure(const list_reading *in, size_t i, const rule_entry *entry, const entry_places *said)
 {
     const job_reader *r = in->r;
@@ -185,6 +187,7 @@ static int refuse_twin(const job_reader *r, const char *place, const instance_li
     return ASSAY_OK;
 }
 
+/* An entry of either form may stand in either list. */
 static int read_rule(const list_reading *in, size_t i, const cJSON *item)
 {
     const job_reader *r = in->r;
@@ -193,6 +196,7 @@ static int read_rule(const list_reading *in, size_t i, const cJSON *item)
     bool sagemaker = cJSON_GetObjectItemCaseSensitive(item, "RuleConfigurationName") ||
                      cJSON_GetObjectItemCaseSensitive(item, "RuleParameters");
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, sagemaker ? "RuleConfigurationName" : "name");
+    /* Of the other pass. */
     if (in->list->items[in->first + i] || in->named != (name != NULL))
         return ASSAY_OK;
     rule_entry entry = {0};
@@ -272,7 +276,7 @@ static size_t count_short_forms(const job_document *document)
     return count;
 }
 
-/* They take the slots from `at` on, which are the last, after all names are known. */
+/* Reads the short forms. They take the slots from `at` on, which are the last, after all names are known. */
 static int read_short_forms(const job_reader *r, const job_document *document, size_t at, instance_list *list)
 {
     int status = ASSAY_OK;
@@ -341,6 +345,7 @@ int job_read_rules(const job_reader *r, const job_document *document, assay_job 
     return status;
 }
 
+/* Drawn reports, a comparison and whoever asked for curves need them; nobody else pays for them. */
 static bool needs_implicit(const assay_job *job)
 {
     bool draws = false;
@@ -349,13 +354,16 @@ static bool needs_implicit(const assay_job *job)
     return draws || job->wants_curves || job->trial_count > 1;
 }
 
-/* A trial's share of what all may have; at least what the parameters allow. */
+/* Adds a trial's share of what all may have; at least what the parameters allow. So memory does not grow with the
+ * number of trials. */
 static bool add_bound(cJSON *parameters, const char *name, size_t share, size_t most)
 {
     size_t bound = share < 2 ? 2 : share < most ? share : most;
     return cJSON_AddNumberToObject(parameters, name, (double)bound) != NULL;
 }
 
+/* Called once, when trials and forms are settled. They have no place in the job file and are in no list of its
+ * results. */
 int assay_job_add_implicit(assay_job *job)
 {
     if (job->implicit || !needs_implicit(job))

@@ -8,7 +8,7 @@
 
 static const char BLANKS[] = " \t\r";
 
-/* The line without the blanks around it; NULL: there is nothing in it, or a comment. */
+/* Cuts the blanks around a line; NULL: there is nothing in it, or a comment. */
 static const char *trim(char *line)
 {
     line += strspn(line, BLANKS);
@@ -18,6 +18,7 @@ static const char *trim(char *line)
     return length > 0 && line[0] != '#' ? line : NULL;
 }
 
+/* Untrusted. The lines point into out->text; *out is to be released in any case. */
 int assay_trial_list_read(const char *name, const void *text, size_t size, assay_trial_list *out, assay_error *err)
 {
     size_t lines = 1;

@@ -4,9 +4,10 @@
 
 #include "job/job_internal.h"
 
+/* Each pattern is tried on each name of a trial. */
 enum { PATTERNS_MOST = 100 };
 
-/* The trial's options, made when it has none; NULL without memory. */
+/* Finds the trial's options, made when it has none; NULL without memory. */
 static assay_trial_options *options_of(assay_job_trial *trial)
 {
     if (!trial->options)
@@ -14,7 +15,8 @@ static assay_trial_options *options_of(assay_job_trial *trial)
     return trial->options;
 }
 
-/* "steps": ["run-([0-9]+)", ..] */
+/* Reads "steps": ["run-([0-9]+)", ..]. A pattern that is wrong, or has no group, is refused here and not at the first
+ * file. */
 static int read_steps(const job_reader *r, const char *place, const cJSON *list, assay_job_trial *trial)
 {
     char own[ASSAY_JOB_PLACE];
@@ -40,7 +42,7 @@ static int read_steps(const job_reader *r, const char *place, const cJSON *list,
     return status == ASSAY_OK ? status : job_no_memory(r);
 }
 
-/* "void": {"V2": "bfloat16"} */
+/* Reads "void": {"V2": "bfloat16"}. */
 static int read_void(const job_reader *r, const char *place, const cJSON *object, assay_job_trial *trial)
 {
     char own[ASSAY_JOB_PLACE];
@@ -61,7 +63,7 @@ static int read_void(const job_reader *r, const char *place, const cJSON *object
     return ASSAY_OK;
 }
 
-/* "topology": the path of a file, or what would be in it. It is looked at when the trial is listed. */
+/* Reads "topology": the path of a file, or what would be in it. It is looked at when the trial is listed. */
 static int read_topology(const job_reader *r, const char *place, const cJSON *topology, assay_job_trial *trial)
 {
     char own[ASSAY_JOB_PLACE];

@@ -10,8 +10,8 @@
 #include "s3/s3.h"
 #include "trial/runs.h"
 
-/* Where two spellings of a location are certainly the same: "./runs//a/" and "file://runs/a" are "runs/a". The caller
- * frees it. */
+/* Makes a location plain where two spellings are certainly the same: "./runs//a/" and "file://runs/a" are "runs/a".
+ * The caller frees it. ".." stays, as a link may stand before it. */
 static char *plain_path(const char *path)
 {
     const char *scheme = strstr(path, "://");
@@ -57,8 +57,8 @@ static const char *last_part(const char *plain)
     return slash && slash[1] ? slash + 1 : plain;
 }
 
-/* The name of a trial that is given none: the last part of its path, and where another trial has that, as the logs of
- * many runs have, the last two; else a number. */
+/* Makes the name of a trial that is given none: the last part of its path, and where another trial has that, as the
+ * logs of many runs have, the last two; else a number. */
 static char *name_free(const job_names *names, const char *plain)
 {
     const char *last = last_part(plain), *two = last > plain + 1 ? last - 1 : plain;
@@ -84,7 +84,7 @@ static const char *trial_name_at(const void *list, size_t i)
     return ((const assay_job_trial *)list)[i].name;
 }
 
-/* The number of the trial with the same location, or trial_count. */
+/* Finds the number of the trial with the same location, or trial_count. */
 static size_t find_location(const assay_job *job, const char *plain)
 {
     for (size_t i = 0; i < job->trial_count; i++)
@@ -93,12 +93,14 @@ static size_t find_location(const assay_job *job, const char *plain)
     return job->trial_count;
 }
 
-/* Appends a trial; room for it is there. `name` is NULL when none was given; of `options` the trial gets a share. */
+/* Appends a trial; room for it is there. `name` is NULL when none was given; of `options` the trial gets a share.
+ * `status`: that of a fault, by where the trial was named. */
 static int add_trial(const job_reader *r, const char *place, int status, assay_job *job, const char *path,
                      const char *name, assay_trial_options *options)
 {
     const bool remote = job_is_in_s3(path) || assay_s3_place_is_foreign(path);
     assay_error cause = {""};
+    /* Keys in a URL would get into reports and logs. */
     const int keys = remote ? assay_s3_place_refuse_keys(path, &cause) : ASSAY_OK;
     if (keys != ASSAY_OK && status == ASSAY_EJOB)
         return assay_fail(r->err, status, "%s: %s: %s", r->file, place, cause.text);
@@ -207,7 +209,8 @@ int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job)
     return status;
 }
 
-/* "NAME=PATH": what stands before the first '=' is a name unless it has a '/' in it ("runs/lr=0.1" is a path). */
+/* Splits "NAME=PATH": what stands before the first '=' is a name unless it has a '/' in it ("runs/lr=0.1" is a
+ * path). */
 static int split_trial(const job_reader *r, const char *text, char **name, const char **path)
 {
     size_t head = strcspn(text, "=/");
@@ -220,7 +223,8 @@ static int split_trial(const job_reader *r, const char *text, char **name, const
     return *name ? ASSAY_OK : job_no_memory(r);
 }
 
-/* What the job says of how the trial at a path is to be read; NULL: nothing. */
+/* Finds what the job says of how the trial at a path is to be read; NULL: nothing. So a trial of the command line is
+ * read as the job says. */
 static assay_trial_options *options_for(const assay_job *job, const char *path)
 {
     char *plain = plain_path(path);
@@ -229,6 +233,7 @@ static assay_trial_options *options_for(const assay_job *job, const char *path)
     return number < job->trial_count ? job->trials[number].options : NULL;
 }
 
+/* Replaces the job's trials as a whole, and only when all are right. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err)
 {
     const job_reader r = {"the command line", err, NULL, 0};
@@ -269,13 +274,14 @@ int assay_job_read_only(assay_job *job, uint8_t only)
 
 /* ---- patterns ---- */
 
+/* A file or directory of that very name is no pattern. */
 static bool is_pattern(const char *path)
 {
     struct stat there;
     return strpbrk(path, "*?[") && (job_is_in_s3(path) || (!strstr(path, "://") && lstat(path, &there) != 0));
 }
 
-/* Does one of the job's trials lie at this path? */
+/* Tells whether one of the job's trials lies at this path. */
 static bool has_location(const assay_job *job, const char *path)
 {
     char *plain = plain_path(path);
@@ -309,7 +315,7 @@ static int add_run(const job_reader *r, assay_job *to, const assay_trial_run *ru
 static int put_located(const job_reader *r, assay_job *to, const char *path, const char *name,
                        assay_trial_options *options, bool *several);
 
-/* What the pattern of one of the job's trials finds, but for what the job has anyway. */
+/* Expands the pattern of one of the job's trials: adds what it finds, but for what the job has anyway. */
 static int expand(const job_reader *r, const assay_job *job, const assay_job_trial *trial, assay_job *to)
 {
     const char *name = trial->named ? trial->name : NULL;
@@ -375,6 +381,8 @@ static int put_located(const job_reader *r, assay_job *to, const char *path, con
     return status;
 }
 
+/* Called by the first rank alone, which looks at the file systems; assay_job_pack_trials() brings the result to the
+ * others, so that all have the same trials. */
 int assay_job_expand_trials(assay_job *job, assay_error *err)
 {
     const job_reader r = {job->file ? job->file : "the job", err, NULL, 0};
@@ -415,6 +423,7 @@ static char *take_text(assay_cursor *in)
     return assay_copy_bytes_as_text(text, length);
 }
 
+/* From another rank of the same run; lengths are checked all the same. */
 int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
 {
     const job_reader r = {job->file ? job->file : "the job", err, NULL, 0};
@@ -456,6 +465,7 @@ int assay_job_set_topology(assay_job *job, const char *topology, assay_error *er
     return ASSAY_OK;
 }
 
+/* "trials" may be a single trial in place of a list. */
 assay_json_place assay_job_place_of_trial(const assay_job *job, const char *path)
 {
     char place[ASSAY_JOB_PLACE] = "";
@@ -475,6 +485,7 @@ assay_json_place assay_job_place_of_trial(const assay_job *job, const char *path
     return place[0] ? assay_json_find(job->text, job->text_size, place, NULL) : (assay_json_place){0, 0};
 }
 
+/* Called when trials are expanded, as the name may be one that a pattern found. */
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err)
 {
     const char *wanted = name ? name : job->baseline_name;

@@ -10,11 +10,16 @@
 #include "recording/place.h"
 
 enum { SMALL_FILES = 256 << 10, BLOCK_MOST = 1 << 20, SLAB = 32 << 20 };
+/* READS_BEFORE: what is read once may never be read again; what is read twice mostly is. NEVER: the part was looked
+ * at, whatever came of it. */
 enum { READS_BEFORE = 1, NEVER = 255, ALIGN = 16 };
+/* MAPS_MOST: programs map other files too, and where no more can be mapped nothing can be allocated. */
 enum { MAPS_MOST = 16 << 10 }; /* a quarter of the mappings that Linux gives a process */
 #define KEEP_AT_FIRST ((size_t)512 << 20)
 #define NOT_KEPT      UINT32_MAX
 
+/* One block has heads and contents of all records; NOT_KEPT in `at` for those that were too large or failed. `map`
+ * outlives the block's pointers into it. */
 struct recording_part {
     uint8_t *block; /* in a slab */
     size_t size;
@@ -63,6 +68,7 @@ void recording_head_of(const assay_record *record, assay_recorded_head *head)
     memcpy(head->shape, record->shape, (size_t)record->dims * sizeof *head->shape);
 }
 
+/* The content arrives where it is to be, where the reader can do that: assay_reader_put_at() is a wish. */
 int recording_pull(assay_reader *records, uint8_t *to, uint64_t bytes, assay_error *err)
 {
     const uint8_t *piece;
@@ -90,8 +96,8 @@ static size_t content_at(int dims)
     return align(sizeof(kept_head) + (size_t)dims * sizeof(int64_t));
 }
 
-/* Where the content of the record that is open lies in the part's mapping; NULL: it does not. The first record of a
- * part maps its file. */
+/* Finds where the content of the record that is open lies in the part's mapping; NULL: it does not. The first record
+ * of a part maps its file. A file may be shorter than its index says. */
 static const uint8_t *mapped_content(recording_kept *kept, const assay_trial_reader *reader, const assay_entry *entry,
                                      const assay_record *record, recording_part *part, bool first)
 {
@@ -108,7 +114,7 @@ static const uint8_t *mapped_content(recording_kept *kept, const assay_trial_rea
                                                                                         : NULL;
 }
 
-/* The records of one file are read in one piece, as far as the reader has room. */
+/* Has the records of one file read in one piece, as far as the reader has room. */
 static void expect_rest(assay_trial_reader *reader, const assay_part *part, const assay_entry *first)
 {
     const assay_entry *last = first + part->count - 1;
@@ -116,7 +122,8 @@ static void expect_rest(assay_trial_reader *reader, const assay_part *part, cons
         assay_reader_expect(reader->records, first->offset, last->offset + last->length);
 }
 
-/* Appends the record of an entry to the block, if it can be read and fits; its content only where it is not mapped. */
+/* Appends the record of an entry to the block, if it can be read and fits; its content only where it is not mapped.
+ * Errors are left to whoever reads the record by itself. */
 static void keep_record(recording_kept *kept, assay_trial_reader *reader, const assay_part *part, uint32_t number,
                         recording_part *made)
 {
@@ -142,7 +149,7 @@ static void keep_record(recording_kept *kept, assay_trial_reader *reader, const 
     made->size = align(end + copied);
 }
 
-/* Where the next block begins, with room for the largest one. NULL: no memory. */
+/* Finds where the next block begins, with room for the largest one. NULL: no memory. */
 static uint8_t *next_block(recording_kept *kept)
 {
     if (kept->slabs > 0 && SLAB - kept->slab_used >= BLOCK_MOST)
@@ -159,7 +166,7 @@ static uint8_t *next_block(recording_kept *kept)
     return slab;
 }
 
-/* Decodes a part. NULL: no memory. */
+/* Decodes a part. NULL: no memory, which is no failure either: the part is read from its file. */
 static recording_part *keep_part(recording_kept *kept, assay_trial_reader *reader, const assay_part *part)
 {
     recording_part *made = assay_alloc(sizeof *made + part->count * sizeof *made->at);
@@ -175,6 +182,7 @@ static recording_part *keep_part(recording_kept *kept, assay_trial_reader *reade
     return made;
 }
 
+/* Called with the recording's lock held, like all below. */
 static void count_read(recording_kept *kept, assay_trial_reader *reader, const assay_part *part, size_t number)
 {
     if (kept->read[number] == NEVER || kept->read[number]++ < READS_BEFORE)
@@ -187,6 +195,8 @@ static void count_read(recording_kept *kept, assay_trial_reader *reader, const a
         kept->size += kept->parts[number]->size + part->count * sizeof(uint32_t);
 }
 
+/* A part is kept at its second read, so the first one of a record is never slowed down by it. What is returned stays
+ * until the recording is closed. */
 const uint8_t *recording_kept_find(recording_kept *kept, assay_trial_reader *reader, const assay_part *part,
                                    const assay_entry *entry, assay_recorded_head *head)
 {

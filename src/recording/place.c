@@ -16,7 +16,8 @@
 
 enum { PATH_ROOM = 4096 };
 
-/* Is the file on a disk of this machine? On a server it may go while it is mapped: who reads it then is killed. */
+/* Tells whether the file is on a disk of this machine. On a server it may go while it is mapped: who reads it then is
+ * killed. */
 static bool is_on_own_disk(const char *path)
 {
     static const unsigned long own[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
@@ -30,6 +31,7 @@ static bool is_on_own_disk(const char *path)
     return false;
 }
 
+/* `lasting`: the place is to stay good as long as the recording is open. */
 bool recording_place(const assay_trial_reader *reader, const assay_record *record, bool lasting, char *path,
                      size_t room, uint64_t *offset)
 {

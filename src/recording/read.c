@@ -9,7 +9,8 @@
 
 enum { CHUNK = 1024 /* elements widened at a time */ };
 
-/* What a caller asks for: a tensor at one of its rows. The recording's lock is held while it is read. */
+/* What a caller asks for: a tensor at one of its rows. The recording's lock is held while it is read: readers have
+ * one record open. */
 typedef struct cell {
     assay_recording *r;
     uint32_t tensor;
@@ -24,7 +25,7 @@ typedef struct opened {
     assay_recorded_head head;
 } opened;
 
-/* Where a message is about: the trial, the tensor, the step and the worker. */
+/* Fails with where a message is about: the trial, the tensor, the step and the worker. */
 static int fail_unsaved(const assay_recording *r, uint32_t tensor, const assay_part *part, const char *what,
                         assay_error *err)
 {
@@ -53,7 +54,7 @@ static int open_kind(const cell *c, int kind, opened *out, assay_error *err)
     return status;
 }
 
-/* The next content of an open record, of which `done` elements were taken; *size is 0 at the end. */
+/* Gets the next content of an open record, of which `done` elements were taken; *size is 0 at the end. */
 static int next_piece(assay_recording *r, const opened *o, uint64_t done, const uint8_t **piece, size_t *size,
                       assay_error *err)
 {
@@ -64,6 +65,7 @@ static int next_piece(assay_recording *r, const opened *o, uint64_t done, const 
     return ASSAY_OK;
 }
 
+/* The buffer has room for all elements: read_value() has looked. */
 static int widen(assay_recording *r, const opened *o, assay_read_as as, void *buffer, assay_error *err)
 {
     const assay_recorded_head *head = &o->head;
@@ -94,7 +96,8 @@ static bool is_as_saved(int dtype, assay_read_as as)
            (as == ASSAY_AS_FLOAT64 && dtype == ASSAY_FLOAT64);
 }
 
-/* *head is set where the value is there, also where there is too little room for it. */
+/* Reads a value. *head is set where the value is there, also where there is too little room for it, so that callers
+ * can come again with more. */
 static int read_value(const cell *c, assay_read_as as, void *buffer, size_t room, assay_recorded_head *head,
                       assay_error *err)
 {
@@ -139,8 +142,8 @@ static bool is_alike(const assay_recorded_head *a, const assay_recorded_head *b)
            memcmp(a->shape, b->shape, (size_t)a->dims * sizeof *a->shape) == 0;
 }
 
-/* A value takes its place before it is known whether it is like the first one; one that is not is overwritten, or
- * behind what counts. */
+/* Reads a value for each row. A value takes its place before it is known whether it is like the first one; one that
+ * is not is overwritten, or behind what counts. */
 int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_t *rows, size_t count, assay_read_as as,
                               void *buffer, size_t room, assay_recorded_head *head, size_t *done, assay_error *err)
 {
@@ -167,6 +170,7 @@ int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_
     return ASSAY_OK;
 }
 
+/* A tensor of which only the shape was saved has a head too, with dtype -1. */
 static int read_head(assay_recording *r, uint32_t tensor, size_t row, assay_recorded_head *head, assay_error *err)
 {
     const recording_item *items;
@@ -211,6 +215,7 @@ static int read_strings(const cell *c, char *buffer, size_t room, uint64_t *ends
         return assay_fail(err, ASSAY_EBUDGET, "%s: \"%.200s\" has %" PRIu64 " strings of %" PRIu64 " bytes",
                           assay_recording_location(r), assay_recording_tensor(r, c->tensor, NULL), head.elements,
                           head.bytes);
+    /* The lengths were checked against the head when the record was opened. */
     for (uint64_t i = 0; i < head.elements; i++) {
         size_t length;
         const char *text = assay_reader_string(r->reader.records, i, &length);
@@ -272,6 +277,7 @@ int assay_recording_kind(const char *name)
     return -1;
 }
 
+/* Called with a record open, whose content is read to its end. */
 int recording_measure(assay_trial_reader *reader, int dtype, assay_stats *stats, assay_error *err)
 {
     assay_stats_acc acc;
@@ -348,6 +354,7 @@ int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, bool 
     return status;
 }
 
+/* From now on; what is kept already stays. */
 void assay_recording_keep(assay_recording *r, size_t bytes)
 {
     pthread_mutex_lock(&r->lock);

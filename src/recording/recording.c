@@ -6,7 +6,8 @@
 #include "base/fault.h"
 #include "base/search.h"
 
-/* Global steps; the mode comes from the first unit of a step that could be used. */
+/* Collects global steps; the mode comes from the first unit of a step that could be used. A step that nobody could
+ * read is one all the same. */
 static int collect_steps(assay_recording *r)
 {
     const assay_catalog *catalog = &r->files.catalog;
@@ -28,7 +29,7 @@ static int collect_steps(assay_recording *r)
     return ASSAY_OK;
 }
 
-/* By mode, which steps a worker writes. */
+/* Collects, by mode, which steps a worker writes: a worker that only evaluates lacks no step of training. */
 static int collect_worker_modes(assay_recording *r)
 {
     const assay_shard *s = &r->files.shard;
@@ -38,6 +39,7 @@ static int collect_worker_modes(assay_recording *r)
     return r->worker_modes ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* Workers that a trial expects and that wrote nothing have names as well, made like those of the others. */
 static int name_absent(assay_recording *r)
 {
     const assay_catalog *catalog = &r->files.catalog;
@@ -49,6 +51,7 @@ static int name_absent(assay_recording *r)
     return r->absent ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* No rank of MPI takes part: a recording is read by one process. *out is set on success only. */
 int assay_recording_open(const char *location, assay_recording **out, assay_error *err)
 {
     assay_recording *r = assay_alloc_zeroed(1, sizeof *r);
@@ -83,6 +86,7 @@ void assay_recording_close(assay_recording *r)
         return;
     for (uint32_t t = 0; r->rows && t < assay_dict_count(r->files.tensors); t++) {
         free(r->rows[t].saved);
+        /* Any part may be missing: also called for a recording that was half opened. */
         free(r->rows[t].first);
     }
     free(r->rows);
@@ -165,6 +169,7 @@ uint64_t assay_recording_problems(const assay_recording *r)
     return r->files.problems.total;
 }
 
+/* Fewer problems are kept than counted, so a number may have none. */
 int assay_recording_problem(const assay_recording *r, uint64_t i, assay_recorded_problem *out)
 {
     if (i >= r->files.problems.kept)

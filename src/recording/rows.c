@@ -10,13 +10,15 @@
 #include "base/fault.h"
 #include "recording/recording.h"
 
-/* Is it the shape of a tensor that has no record in the part? `last` is the part in which each tensor had one. */
+/* Tells whether it is the shape of a tensor that has no record in the part. `last` is the part in which each tensor
+ * had one. */
 static bool shape_counts(const assay_shape_entry *shape, const size_t *last, size_t stamp)
 {
     return last[shape->tensor] != stamp && shape->dims <= ASSAY_MAX_DIMS;
 }
 
-/* Counts the items of each tensor behind its place in `first`, or puts them there and moves the place on. */
+/* Counts the items of each tensor behind its place in `first`, or puts them there and moves the place on. Called
+ * twice: both walks must count the same. */
 static void walk_index(const assay_trial_files *files, size_t *first, size_t *last, recording_item *items)
 {
     const assay_shard *s = &files->shard;
@@ -43,6 +45,7 @@ static void walk_index(const assay_trial_files *files, size_t *first, size_t *la
     }
 }
 
+/* Made when the first tensor is asked for: whoever reads steps and workers alone does not pay for it. */
 static int make_items(assay_recording *r)
 {
     const uint32_t tensors = assay_dict_count(r->files.tensors);
@@ -77,6 +80,7 @@ static int make_items(assay_recording *r)
     return ASSAY_OK;
 }
 
+/* Shapes have no entry, and there is one in a row at most. */
 static int compare_kinds(const void *a, const void *b)
 {
     const assay_entry *x = ((const recording_item *)a)->entry, *y = ((const recording_item *)b)->entry;
@@ -111,7 +115,7 @@ static int make_rows(recording_item *items, size_t count, recording_rows *rows)
     return ASSAY_OK;
 }
 
-/* The rows of a tensor, made if they are not. 0 or ASSAY_ENOMEM. The lock likewise. */
+/* Finds the rows of a tensor, made if they are not. 0 or ASSAY_ENOMEM. The lock likewise. */
 static int recording_rows_of(assay_recording *r, uint32_t tensor, const recording_rows **out, assay_error *err)
 {
     if (tensor >= assay_dict_count(r->files.tensors))
@@ -158,6 +162,7 @@ const assay_shape_entry *recording_shape(const assay_recording *r, uint32_t tens
     return NULL;
 }
 
+/* The rows stay as long as the recording, so they may be read without the lock. */
 int assay_recording_saved(assay_recording *r, uint32_t tensor, const assay_saved **rows, size_t *count,
                           assay_error *err)
 {

@@ -53,6 +53,8 @@ static int fail_collection(const assay_recording *r, const char *name, assay_err
                       assay_recording_location(r), name, assay_nearest_hint(&nearest, hint));
 }
 
+/* `selected` only loses: several filters in a row are an intersection. *slow: the first name on which the pattern
+ * took too long. */
 int recording_keep_matching(const assay_recording *r, const char *pattern, uint8_t *selected, const char **slow,
                             assay_error *err)
 {

@@ -35,8 +35,8 @@ static int sort_names(assay_trial_files *t)
     return status;
 }
 
-/* Puts the tensors together of which workers have pieces. Names that no worker's numbering is left in take the place of
- * those that were read. */
+/* Puts the tensors together of which workers have pieces. Names that no worker's numbering is left in take the place
+ * of those that were read. */
 static int form_tensors(assay_trial_files *t)
 {
     assay_dict *recorded = t->tensors;
@@ -57,7 +57,7 @@ static int form_tensors(assay_trial_files *t)
     return status;
 }
 
-/* How many numbers of steps there are. */
+/* Counts how many numbers of steps there are. */
 static size_t count_steps(const assay_shard *shard)
 {
     size_t count = 0;
@@ -66,7 +66,7 @@ static size_t count_steps(const assay_shard *shard)
     return count;
 }
 
-/* Has an earlier part of the same number the same mode and mode step? */
+/* Tells whether an earlier part of the same number has the same mode and mode step. */
 static bool is_known_step(const assay_shard *shard, size_t part)
 {
     const assay_part *own = &shard->parts[part];
@@ -76,7 +76,7 @@ static bool is_known_step(const assay_shard *shard, size_t part)
     return false;
 }
 
-/* How many steps there are before they are aligned: a number with two modes or mode steps is two. */
+/* Counts how many steps there are before they are aligned: a number with two modes or mode steps is two. */
 static size_t count_own_steps(const assay_shard *shard)
 {
     size_t count = 0;
@@ -90,6 +90,8 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     return assay_trial_open_laid_out(location, NULL, out, err);
 }
 
+/* Order: tensors are formed before names are sorted, as they bring names of their own; steps are aligned last, and
+ * what was apart is named. */
 int assay_trial_finish(assay_trial_files *t, assay_error *err)
 {
     int status = t->problems.status;
@@ -108,7 +110,8 @@ int assay_trial_finish(assay_trial_files *t, assay_error *err)
     return status;
 }
 
-/* Reads the index of a trial that is listed. Releases it when that fails. */
+/* Reads the index of a trial that is listed. Releases it when that fails. Problems of the listing go first, in the
+ * order in which they were found. */
 static int read_index(assay_trial_files t, assay_trial_files *out, assay_error *err)
 {
     t.tensors = assay_dict_new();
@@ -134,6 +137,7 @@ int assay_trial_open_laid_out(const char *location, const char *topology, assay_
     return status;
 }
 
+/* The catalog is copied through its bytes, as it owns what it has; the store is taken over, also by a failure. */
 int assay_trial_open_listed(assay_store *store, assay_trial_options *options, const assay_catalog *listed,
                             assay_trial_files *out, assay_error *err)
 {
@@ -153,6 +157,7 @@ int assay_trial_open_listed(assay_store *store, assay_trial_options *options, co
     return status;
 }
 
+/* Only looks at the list of files; nothing is opened beyond that. */
 int assay_trial_is_series(const char *location, bool *series, assay_error *err)
 {
     assay_store *store = NULL;
@@ -173,6 +178,8 @@ int assay_trial_is_series(const char *location, bool *series, assay_error *err)
     return status;
 }
 
+/* A file stays open for the records behind: whoever reads in the order of the index opens each file once. BUDGET: a
+ * larger record is refused. */
 int assay_trial_record(assay_trial_reader *r, const assay_part *part, const assay_entry *entry, assay_record *record,
                        assay_error *err)
 {

@@ -7,6 +7,8 @@
 #include "trial/trial_format.h"
 #include "source/trial_files.h"
 
+/* Called by formats for each thing in a file that is no tensor: paths and kinds are the file's own. The newest value
+ * stays. */
 static int keep(void *context, const assay_other *other)
 {
     assay_trial_others *all = context;
@@ -49,6 +51,7 @@ int assay_trial_list_others(const assay_trial_files *trial, int64_t from, int64_
 
 void assay_trial_others_release(assay_trial_others *others)
 {
+    /* Also of a list that is half made; places behind the last are empty. */
     for (size_t i = 0; i < others->room; i++) {
         free(others->list[i].kind);
         free(others->list[i].value);

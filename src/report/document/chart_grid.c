@@ -45,7 +45,8 @@ static void widen(range *r, double value)
     r->most = fmax(r->most, value);
 }
 
-/* The darkest value of each column: what stands out must not be averaged away. 0: nothing, 1 to SHADES: a shade. */
+/* Takes the darkest value of each column: what stands out must not be averaged away. 0: nothing, 1 to SHADES: a
+ * shade. x has every point, so no column lies outside. */
 static void shade_row(const doc_series *s, const range *x, const range *y, int columns, uint8_t *shade)
 {
     memset(shade, 0, (size_t)columns);
@@ -60,6 +61,7 @@ static void shade_row(const doc_series *s, const range *x, const range *y, int c
     }
 }
 
+/* Neighbours of one shade are one path. */
 static void put_shades(const uint8_t *shade, int columns, assay_buf *out)
 {
     for (int from = 0, to; from < columns; from = to) {
@@ -70,6 +72,7 @@ static void put_shades(const uint8_t *shade, int columns, assay_buf *out)
     }
 }
 
+/* With shares a row has a scale of its own: 0 to the sum of the row. */
 static void put_heat_row(const doc_series *s, const range *x, range y, bool shares, int columns, assay_buf *out)
 {
     uint8_t shade[COLUMNS];
@@ -115,6 +118,7 @@ void chart_put_heat(const doc_chart *c, size_t most, assay_buf *out)
     }
     if (y.least > 0)
         y.least = 0; /* a scale that starts at nothing is not misread */
+    /* A row is drawn in as many columns as there are points, where the ends are not given from outside. */
     size_t columns = points < COLUMNS && c->x_least >= c->x_most ? points : COLUMNS,
            fits = most / (c->count + 1) / CELL_BYTES;
     columns = fits < columns ? fits : columns;
@@ -143,12 +147,13 @@ void chart_put_heat(const doc_chart *c, size_t most, assay_buf *out)
 
 /* ---- pairs ---- */
 
-/* The nodes of one side in the order in which links name them. */
+/* The nodes of one side in the order in which links name them; borrowed from the chart. */
 typedef struct side {
     const char **name;
     size_t count;
 } side;
 
+/* Linear, as links are at most MOST_LINKS. */
 static size_t node_of(side *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -183,6 +188,7 @@ static void put_link(const doc_link *l, size_t from, size_t to, double heaviest,
     markup_put(out, "</title></path>");
 }
 
+/* Nodes are named before links are drawn, so that a link which is cut leaves its nodes. */
 void chart_put_pairs(const doc_chart *c, size_t most, assay_buf *out)
 {
     const size_t end = out->size + most;
@@ -224,6 +230,7 @@ void chart_put_pairs(const doc_chart *c, size_t most, assay_buf *out)
 
 /* ---- bars ---- */
 
+/* The widest bar takes 70 %, as its number stands beside it. */
 static void put_bar_row(const doc_chart *c, size_t i, double largest, assay_buf *out)
 {
     markup_put(out, "<tr><th scope=\"row\">");

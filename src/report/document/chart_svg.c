@@ -13,8 +13,8 @@
 #include "report/document/chart_svg.h"
 #include "report/document/markup.h"
 
-/* A page has a ceiling in bytes, and a chart a share of it: POINT_BYTES and the like are what one takes at the most,
- * so that the detail is chosen before anything is written. */
+/* Bytes of a chart: a page has a ceiling, and a chart a share of it. POINT_BYTES and the like are what one takes at
+ * the most, so that the detail is chosen before anything is written. */
 enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500, LEAST_COLUMNS = 12 };
 enum { POINT_BYTES = 14, DOT_BYTES = 130, ROW_BYTES = 110, FRAME_BYTES = 2500, ROWS_MOST = 60, ROWS_LEAST = 3 };
 
@@ -42,7 +42,7 @@ static detail detail_of(const doc_chart *chart, size_t bytes)
     return d;
 }
 
-/* The column of a value of x. */
+/* Finds the column of a value of x. */
 static int column_of(double pixel, int columns)
 {
     return (int)(pixel * columns / WIDTH);
@@ -72,7 +72,7 @@ static void widen(axis *a, double value)
 #define LEAST_SPAN   1e-300
 #define MOST_ROUNDED 1e300
 
-/* Ticks at multiples of 1, 2 or 5 times a power of ten; an axis of values begins and ends at one. */
+/* Sets ticks at multiples of 1, 2 or 5 times a power of ten; an axis of values begins and ends at one. */
 static void set_ticks(axis *a, bool round_out)
 {
     double span = a->most - a->least;
@@ -113,6 +113,8 @@ static void take_line(const doc_series *series, axis *x, axis *y, bool *positive
 /* On an axis from 0 the band would lie in less than a twelfth of the height, and what leaves it by half were not seen. */
 enum { FLAT = 12 };
 
+/* Logarithmic where all values are above 0 and reach over more than 500 times the least, or where the band would be
+ * FLAT. */
 static void find_axes(const doc_chart *chart, axis *x, axis *y)
 {
     double least_positive = DBL_MAX, band_most = DBL_MAX;
@@ -163,8 +165,8 @@ static void put_point(assay_buf *out, bool *pen, const axis *x, const axis *y, c
     *pen = true;
 }
 
-/* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference.
- */
+/* Puts the line; of points that share a column the first, least, most and last, in their order: the eye sees no
+ * difference. A value that is not finite leaves a gap. */
 static void put_path(assay_buf *out, const axis *x, const axis *y, const doc_series *s, int columns)
 {
     bool pen = false;
@@ -194,7 +196,7 @@ static void put_line(assay_buf *out, const axis *x, const axis *y, const doc_ser
     markup_put(out, "\"/>");
 }
 
-/* All pale lines as one path: each begins where it is moved to. */
+/* Puts all pale lines as one path: each begins where it is moved to. */
 static void put_pales(assay_buf *out, const axis *x, const axis *y, const doc_chart *chart, int columns)
 {
     markup_put(out, "<path class=\"pale\" d=\"");
@@ -203,7 +205,7 @@ static void put_pales(assay_buf *out, const axis *x, const axis *y, const doc_ch
     markup_put(out, "\"/>");
 }
 
-/* Short bars at one edge, one a column at most. */
+/* Puts short bars at one edge, one a column at most. */
 static void put_bars(assay_buf *out, const char *class, double bottom, const double *pixel, size_t count, int columns)
 {
     int before = -1;
@@ -219,7 +221,7 @@ static void put_bars(assay_buf *out, const char *class, double bottom, const dou
     markup_put(out, before < 0 ? "" : "\"/>");
 }
 
-/* Where the values are nan or infinite: bars at the upper edge. */
+/* Marks where the values are nan or infinite: bars at the upper edge. */
 static void put_lost(assay_buf *out, const axis *x, const doc_series *s, int columns)
 {
     double *pixel = assay_alloc_zeroed(s->count, sizeof *pixel);
@@ -255,7 +257,7 @@ static void put_dots(assay_buf *out, const axis *x, const axis *y, const doc_ser
     }
 }
 
-/* Along the upper edge and back along the lower one. */
+/* Puts the band: along the upper edge and back along the lower one. */
 static void put_band(assay_buf *out, const axis *x, const axis *y, const doc_band *band)
 {
     markup_put(out, "<path class=\"band\" d=\"");
@@ -291,6 +293,7 @@ static void put_plot(assay_buf *out, const doc_chart *chart, const axis *x, cons
     if (chart->pales > 0)
         put_pales(out, x, y, chart, d->pale_columns);
     put_marks(out, x, chart, d->columns);
+    /* Backward, so that the first line lies on top. */
     for (size_t s = chart->count; s-- > 0;) {
         put_line(out, x, y, &chart->series[s], d->columns);
         put_lost(out, x, &chart->series[s], d->columns);
@@ -342,8 +345,8 @@ static void put_legend(assay_buf *out, const doc_chart *chart)
     markup_put(out, "</ul>");
 }
 
-/* The numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the last are.
- */
+/* Puts the numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the
+ * last are. A screen reader has them for the drawing. */
 static void put_numbers(assay_buf *out, const doc_chart *chart, size_t rows)
 {
     markup_put(
@@ -389,6 +392,7 @@ static void put_drawing(assay_buf *out, const doc_chart *chart, const detail *d)
     markup_put(out, "</p>");
 }
 
+/* A chart without a finite value has its numbers and no drawing. */
 void chart_put_lines(const doc_chart *chart, size_t most, assay_buf *out)
 {
     size_t values = 0, lost = 0;

@@ -34,7 +34,7 @@ static void put_brief(doc *d, const doc_chart *c)
     }
 }
 
-/* Heat of few rows and columns: its numbers, as they lie. */
+/* Puts heat of few rows and columns: its numbers, as they lie. */
 static void put_grid(doc *d, const doc_chart *c)
 {
     char corner[80];
@@ -113,6 +113,7 @@ static void put_links(doc *d, const doc_chart *c)
     }
 }
 
+/* `brief`: for forms in which a table of all points would be too long. The document is the caller's to free. */
 doc *doc_of_chart(const doc_chart *chart, bool brief)
 {
     doc *d = doc_new();

@@ -15,8 +15,8 @@
 #include "report/document/block.h"
 #include "report/text/layout.h"
 
-/* A document is a fraction of the report model it is made of; the ceiling only keeps a mistake from eating the machine.
- */
+/* A document is a fraction of the report model it is made of; the ceiling only keeps a mistake from eating the
+ * machine. */
 #define DOCUMENT_CEILING ((size_t)1 << 32)
 #define ALL_FORMS        ((unsigned)(DOC_TEXT | DOC_HTML | DOC_MARKDOWN | DOC_JSON | DOC_CSV))
 
@@ -54,7 +54,8 @@ void doc_fail(doc *d, int status)
         d->status = status;
 }
 
-/* Zeroed memory that lives as long as the document; NULL with the failure remembered. */
+/* Takes zeroed memory that lives as long as the document; NULL with the failure remembered. After the first failure
+ * nothing is added any more, and renderers say it. */
 static void *take(doc *d, size_t count, size_t size)
 {
     void *bytes = d->status == ASSAY_OK ? assay_arena_take_zeroed(d->arena, count ? count : 1, size) : NULL;
@@ -86,6 +87,7 @@ static const char *copy_name(doc *d, const char *text)
 
 /* ---- blocks ---- */
 
+/* New blocks go into the innermost open container. doc_only() holds for one block. */
 static doc_block *add_block(doc *d, doc_kind kind, const char *id)
 {
     doc_block *b = take(d, 1, sizeof *b);
@@ -108,6 +110,7 @@ static doc_block *add_block(doc *d, doc_kind kind, const char *id)
     return b;
 }
 
+/* For the next block alone. */
 void doc_only(doc *d, unsigned forms)
 {
     d->forms = forms;
@@ -132,6 +135,7 @@ static void open_container(doc *d, doc_kind kind, const char *id, doc_tone tone)
     d->open = b;
 }
 
+/* All that begins a container is ended by one doc_end(), in whatever order blocks stand between. */
 void doc_section(doc *d, const char *id, const char *title)
 {
     open_container(d, BLOCK_SECTION, id, DOC_PLAIN);
@@ -203,6 +207,7 @@ void doc_list(doc *d, bool numbered)
         b->numbered = numbered;
 }
 
+/* A mistake of the program's own (an item outside a list) is ASSAY_EINTERNAL, which tests find. */
 static void add_item(doc *d, doc_kind kind, const char *name)
 {
     doc_item_data *item = take(d, 1, sizeof *item);
@@ -236,7 +241,7 @@ void doc_fact(doc *d, const char *name)
     add_item(d, BLOCK_FACTS, name);
 }
 
-/* The sentence and the steps, as one text to compare. */
+/* Compares the sentence and the steps, as one text. */
 static bool says_same(const doc_block *b, const char *text, const char *const *steps)
 {
     const doc_span *sentence = b->text.first;
@@ -249,6 +254,7 @@ static bool says_same(const doc_block *b, const char *text, const char *const *s
     return item == NULL;
 }
 
+/* Advice that not all forms show is no place to point to. */
 static const doc_block *find_advice(const doc_block *parent, const char *text, const char *const *steps)
 {
     for (const doc_block *b = parent->first; b; b = b->next) {
@@ -261,6 +267,7 @@ static const doc_block *find_advice(const doc_block *parent, const char *text, c
     return NULL;
 }
 
+/* The same advice of several rules is said once; the later ones point to it. */
 void doc_advice(doc *d, const char *text, const char *const *steps)
 {
     text = text && text[0] ? text : NULL;
@@ -305,6 +312,7 @@ static doc_span *add_span(doc *d, doc_span_kind kind, const char *text, size_t l
     return span;
 }
 
+/* Twice over the arguments, as most texts fit `small`. */
 __attribute__((format(printf, 3, 0))) static void add_format(doc *d, doc_span_kind kind, const char *format,
                                                              va_list args)
 {
@@ -371,6 +379,7 @@ void doc_put_badge(doc *d, doc_tone tone, const char *word)
 
 /* ---- tables ---- */
 
+/* The definition is copied, but for texts, which are copied as well: callers have it on their stack. */
 void doc_table(doc *d, const doc_table_def *def)
 {
     doc_block *b = add_block(d, BLOCK_TABLE, def->id);
@@ -393,7 +402,7 @@ void doc_table(doc *d, const doc_table_def *def)
     d->text = NULL;
 }
 
-/* The table that rows go to; NULL, and a failure, where none is open. */
+/* Finds the table that rows go to; NULL, and a failure, where none is open. */
 static doc_table_data *open_table(doc *d)
 {
     if (d->block && d->block->table)
@@ -442,6 +451,7 @@ static doc_cell_data *add_cell(doc *d, doc_cell_kind kind)
     else
         row->first = cell;
     row->last = cell;
+    /* A column that no row fills is left out by renderers. */
     t->filled[row->cells] = t->filled[row->cells] || kind != CELL_NONE;
     row->cells++;
     d->text = &cell->text;
@@ -554,6 +564,7 @@ static const char *const *copy_labels(doc *d, const char *const *label, size_t c
     return copy;
 }
 
+/* Everything is copied: callers free what they have made as soon as this returns. */
 void doc_put_chart(doc *d, const char *id, const doc_chart *chart)
 {
     doc_block *b = add_block(d, BLOCK_CHART, id);
@@ -579,6 +590,7 @@ void doc_put_chart(doc *d, const char *id, const doc_chart *chart)
 
 /* ---- for renderers ---- */
 
+/* The only way to walk blocks: what is not for the form, or was not made whole, is passed over. */
 const doc_block *doc_next(const doc_block *parent, const doc_block *block, unsigned form)
 {
     block = block ? block->next : parent->first;

@@ -9,6 +9,7 @@
 #include "report/document/markup.h"
 #include "report/text/layout.h"
 
+/* For what the program writes itself; text of strangers goes through the functions below. */
 void markup_put(assay_buf *out, const char *format, ...)
 {
     char small[512];
@@ -24,7 +25,7 @@ void markup_put(assay_buf *out, const char *format, ...)
     assay_put_bytes(out, small, (size_t)length);
 }
 
-/* What a byte has to be written as; NULL: as it is. */
+/* Tells what a byte has to be written as; NULL: as it is. In attributes as well, so quotes are among them. */
 static const char *entity(char c)
 {
     switch (c) {
@@ -43,7 +44,7 @@ static const char *entity(char c)
     }
 }
 
-/* Appends the character at `text`; returns its bytes. */
+/* Appends the character at `text`; returns its bytes. A byte that is no UTF-8 becomes U+FFFD. */
 static size_t put_character(assay_buf *out, const char *text, size_t left)
 {
     const char *escaped = entity(*text);
@@ -58,7 +59,7 @@ static size_t put_character(assay_buf *out, const char *text, size_t left)
     return assay_text_put_character(out, text, left);
 }
 
-/* Characters of a text, up to `most` of them. */
+/* Counts the characters of a text, up to `most` of them. */
 static size_t characters(const char *text, size_t length, size_t most)
 {
     size_t count = 0;
@@ -87,7 +88,8 @@ void markup_text(assay_buf *out, const char *text)
     markup_text_n(out, text, strlen(text), MARKUP_MESSAGE);
 }
 
-/* The byte at which the last `count` characters start; bytes in the middle of a damaged character may be split off. */
+/* Finds the byte at which the last `count` characters start; bytes in the middle of a damaged character may be split
+ * off. */
 static size_t tail_of(const char *text, size_t length, size_t count)
 {
     size_t at = length;
@@ -100,6 +102,7 @@ static size_t tail_of(const char *text, size_t length, size_t count)
     return at;
 }
 
+/* Cut in the middle: names of tensors differ at their ends. */
 void markup_short_name(assay_buf *out, const char *name, size_t most)
 {
     size_t length = strlen(name);

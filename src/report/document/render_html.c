@@ -44,6 +44,7 @@ static void put_target(assay_buf *out, const char *id)
     markup_put(out, "\">");
 }
 
+/* A badge has a shape as well as a colour, for those who do not see that. */
 static void put_span(assay_buf *out, const doc_span *s)
 {
     switch (s->kind) {
@@ -88,7 +89,7 @@ static void put_more(assay_buf *out, uint64_t left, const char *what)
 
 /* ---- tables ---- */
 
-/* Numbers of reals are given in full to the script that sorts: people see six digits. */
+/* Puts a cell. Numbers of reals are given in full to the script that sorts: people see six digits. */
 static void put_cell(assay_buf *out, const doc_column *column, const doc_cell_data *cell, const char *link)
 {
     markup_put(out, "<td role=\"cell\"%s data-head=\"", doc_is_number(column) ? " class=\"n\"" : "");
@@ -114,6 +115,7 @@ static void put_cell(assay_buf *out, const doc_column *column, const doc_cell_da
     markup_put(out, link ? "</a></td>" : "</td>");
 }
 
+/* The first text of a row is its link, the others are not. */
 static void put_row(assay_buf *out, const doc_table_data *t, const doc_row_data *row)
 {
     const doc_cell_data *cell = row->first;
@@ -160,6 +162,7 @@ static void put_table(assay_buf *out, const doc_block *b, size_t most)
         markup_put(out, "</th>");
     }
     markup_put(out, "</tr></thead><tbody role=\"rowgroup\">\n");
+    /* A row is written whole or not at all. */
     for (const doc_row_data *row = t->first; row && rows < ROWS_MOST && out->size + ROW_LEAST < end;
          row = row->next, rows++)
         put_row(out, t, row);
@@ -329,6 +332,7 @@ static void put_block(assay_buf *out, const doc_block *b, unsigned level, size_t
     }
 }
 
+/* `most` is shared out among the blocks that are left; a verdict or an alert is put in any case. */
 static void put_blocks(assay_buf *out, const doc_block *parent, unsigned level, size_t most)
 {
     const size_t end = out->size + most;

@@ -41,14 +41,15 @@ static bool flush(page *p)
     return fits;
 }
 
-/* Inside backquotes all is literal but a backquote; a table also looks for bars there, and blanks at the ends get lost.
- */
+/* Tells whether text can stand in backquotes. Inside them all is literal but a backquote; a table also looks for bars
+ * there, and blanks at the ends get lost. */
 static bool fits_backquotes(const char *text, size_t length)
 {
     return length > 0 && !memchr(text, '`', length) && !memchr(text, '|', length) && text[0] != ' ' &&
            text[length - 1] != ' ';
 }
 
+/* Within <code>, where Markdown is still read: each sign as its number is none. */
 static void put_references(assay_buf *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -61,7 +62,7 @@ static void put_references(assay_buf *out, const char *text, size_t length)
     }
 }
 
-/* The text cleaned and cut, in p->two; its bytes. */
+/* Cleans the text and cuts it, into p->two; its bytes. */
 static size_t cut(page *p, const char *text, size_t length, size_t columns)
 {
     assay_buf_clear(&p->one);
@@ -88,7 +89,7 @@ static void put_code(page *p, const char *text, size_t length, size_t columns)
     assay_put_format(&p->piece, "</code>");
 }
 
-/* Words that are no code: markup in them is none. */
+/* Puts words that are no code: markup in them is none. */
 static void put_words(page *p, const char *text, size_t length, size_t columns)
 {
     const size_t size = cut(p, text, length, columns);
@@ -100,7 +101,7 @@ static void put_words(page *p, const char *text, size_t length, size_t columns)
     }
 }
 
-/* Words in which GitHub sees a link or a mention however they are escaped. */
+/* Tells whether GitHub sees a link or a mention in words, however they are escaped. */
 static bool links_itself(const char *text)
 {
     return strstr(text, "://") || strstr(text, "www.") || strchr(text, '@');
@@ -169,6 +170,7 @@ static void put_head(page *p, const doc_table_data *t)
     assay_put_format(&p->piece, "|\n");
 }
 
+/* Row by row: what does not fit is counted. */
 static void put_table(page *p, const doc_table_data *t)
 {
     const size_t most = t->sample ? DOC_MARKDOWN_SAMPLE : ROW_MOST;
@@ -225,7 +227,7 @@ static void put_advice(page *p, const doc_block *b)
         flush(p);
 }
 
-/* A line of strangers could end a fence: each is code by itself. */
+/* Puts lines. One of strangers could end a fence: each is code by itself. */
 static void put_lines(page *p, const doc_block *b)
 {
     const doc_span *s = b->text.first;
@@ -265,7 +267,7 @@ static void put_heading(page *p, const doc_block *b, unsigned level)
     flush(p);
 }
 
-/* What other forms fold away is not written here: a heading with nothing left below it goes with it. */
+/* Puts a section. What other forms fold away is not written here: a heading with nothing left below it goes with it. */
 static void put_section(page *p, const doc_block *b, unsigned depth)
 {
     const size_t before = p->out->size;
@@ -322,7 +324,7 @@ static void put_block(page *p, const doc_block *b, unsigned depth)
     }
 }
 
-/* Every block may take its share of what the ones before it left. */
+/* Puts blocks, each of which may take its share of what the ones before it left, but a third at most. */
 static void put_blocks(page *p, const doc_block *parent, unsigned depth)
 {
     const size_t end = p->most;
@@ -340,6 +342,7 @@ static void put_blocks(page *p, const doc_block *parent, unsigned depth)
 
 void doc_render_markdown(const doc *d, size_t most, assay_buf *out)
 {
+    /* LAST_LINE is kept free from the beginning. */
     page p = {.out = out, .most = most > LAST_LINE ? most - LAST_LINE : 0};
     assay_buf_init(&p.piece, CEILING);
     assay_buf_init(&p.one, CEILING);

@@ -34,7 +34,7 @@ static void put_names(const assay_comparison *c, const char *key, const size_t *
     assay_jw_end(w);
 }
 
-/* Each rule's status in each trial. */
+/* Puts each rule's status in each trial. */
 static void put_rules(const assay_comparison *c, assay_jw *w)
 {
     begin_list(w, "rules");
@@ -84,7 +84,7 @@ static void put_first(const assay_comparison *c, size_t trial, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* What a tensor is at the step where it parts: a dtype by name, a shape by its axes. */
+/* Puts what a tensor is at the step where it parts: a dtype by name, a shape by its axes. */
 static void put_own(const char *key, const assay_compared_tensor *one, double value, const assay_curves *curves,
                     assay_jw *w)
 {
@@ -246,7 +246,7 @@ static void put_outliers(const assay_comparison *c, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* The trials that are unlike the others, each with its reasons. */
+/* Puts the trials that are unlike the others, each with its reasons. */
 static void put_odd(const assay_comparison *c, assay_jw *w)
 {
     begin_list(w, "odd");
@@ -264,7 +264,7 @@ static void put_odd(const assay_comparison *c, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* The facts in which the runs differ, beside one another. */
+/* Puts the facts in which the runs differ, beside one another. */
 static void put_settings(const assay_comparison *c, assay_jw *w)
 {
     begin_list(w, "settings");
@@ -281,7 +281,7 @@ static void put_settings(const assay_comparison *c, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* Of trials with profiler data: how fast they were and how busy their machines. */
+/* Puts, of trials with profiler data, how fast they were and how busy their machines. */
 static void put_paces(const assay_comparison *c, assay_jw *w)
 {
     if (c->paces == 0)
@@ -330,7 +330,7 @@ static void put_changes(assay_jw *w, const char *key, const assay_trace_changes 
     assay_jw_end(w);
 }
 
-/* Two trials of traces: nanoseconds a step, of all ranks together. */
+/* Puts what two trials of traces come to: nanoseconds a step, of all ranks together. */
 static void put_traces(const assay_comparison *c, assay_jw *w)
 {
     const assay_trace_before_after *b = c->traces;
@@ -351,6 +351,7 @@ static void put_traces(const assay_comparison *c, assay_jw *w)
     assay_jw_end(w);
 }
 
+/* The order of keys is part of the schema, as the digest is of the bytes. */
 void report_put_comparison_json(const assay_comparison *c, assay_jw *w)
 {
     assay_jw_line(w, 1);

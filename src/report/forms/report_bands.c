@@ -23,6 +23,7 @@ static void put_departure(const assay_departure *d, assay_jw *w)
     assay_jw_end(w);
 }
 
+/* "severity" is the same for all bands, for readers that ask for one. */
 void report_put_bands_json(const assay_band_report *report, assay_jw *w)
 {
     const assay_noise *noise = &report->bands->noise;

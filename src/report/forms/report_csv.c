@@ -20,7 +20,7 @@ static void put_real(assay_buf *out, double value)
     assay_put_u8(out, ',');
 }
 
-/* A row of verdict.csv that is about a whole trial, or with an empty name about the report. Frees the sentence. */
+/* Puts a row of verdict.csv that is about a whole trial, or with an empty name about the report. Frees the sentence. */
 static void put_sentence(const char *trial, assay_buf *sentence, assay_buf *out)
 {
     put_text(out, trial);
@@ -51,6 +51,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     assay_put_u8(out, '\n');
 }
 
+/* Columns that were added later stand at the end, so that older readers keep their numbers. */
 static int make_verdict(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
@@ -74,7 +75,7 @@ static int make_verdict(const assay_report *report, const assay_report_origin *o
     return assay_buf_status(out);
 }
 
-/* How long the step took, and what its machine did. */
+/* Puts how long the step took, and what its machine did. */
 static void put_hardware(const assay_trial *info, const assay_finding *f, assay_buf *out)
 {
     assay_step_time at;
@@ -158,6 +159,7 @@ static void start_row(const aggregation_rows *rows)
     put_text(rows->out, rows->aggregation);
 }
 
+/* `put` makes rows of one kind of members, and none of others: kinds are not asked for by name. */
 static int put_aggregations(const assay_outcome *outcome,
                             void (*put)(const aggregation_rows *rows, const cJSON *members), assay_buf *out)
 {
@@ -208,7 +210,7 @@ static double number_at(const cJSON *list, int i)
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
-/* Only the cells that occur: of many classes nearly all are empty. */
+/* Puts only the cells that occur: of many classes nearly all are empty. */
 static void put_confusion(const aggregation_rows *rows, const cJSON *members)
 {
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(members, "matrix");

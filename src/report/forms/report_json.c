@@ -20,14 +20,14 @@ static void begin_list(assay_jw *w, unsigned blanks, const char *key)
     assay_jw_array(w, key);
 }
 
-/* A text that is left out where there is none. */
+/* Puts a text that is left out where there is none. */
 static void put_if_there(assay_jw *w, const char *key, const char *text)
 {
     if (text && *text)
         assay_jw_text(w, key, text);
 }
 
-/* Below 0 is null. */
+/* Puts a place in a file or a step; below 0 is null. */
 static void put_place(assay_jw *w, const char *key, int64_t value)
 {
     if (value >= 0)
@@ -36,7 +36,7 @@ static void put_place(assay_jw *w, const char *key, int64_t value)
         assay_jw_null(w, key);
 }
 
-/* Text that something else put into a buffer of its own, whose failure becomes ours. The buffer is released. */
+/* Puts text that something else put into a buffer of its own, whose failure becomes ours. The buffer is released. */
 static void put_built(assay_jw *w, const char *key, assay_buf *text)
 {
     assay_jw_text_n(w, key, (const char *)text->data, text->size);
@@ -45,7 +45,7 @@ static void put_built(assay_jw *w, const char *key, assay_buf *text)
     assay_buf_release(text);
 }
 
-/* The value of a finding, its threshold, and what the value is. */
+/* Puts the value of a finding, its threshold, and what the value is. */
 static void put_value(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_jw *w)
 {
     assay_buf unit = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -56,7 +56,7 @@ static void put_value(const assay_trial *info, const report_rule *rule, const as
     put_built(w, "value_unit", &unit);
 }
 
-/* Of a rule that looks at time: a place in time instead of step and tensor. */
+/* Puts a finding of a rule that looks at time: a place in time instead of step and tensor. */
 static void put_finding_in_time(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_jw *w)
 {
     const assay_time_place *place = f->time;
@@ -99,6 +99,7 @@ static void put_finding_in_steps(const assay_trial *info, const report_rule *rul
         report_put_hardware_json(&at, assay_jw_value(w, "hardware"));
 }
 
+/* Also the members of a message about a finding (src/action). */
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
 {
     assay_jw w = assay_jw_over(out);
@@ -107,7 +108,7 @@ void report_put_finding(const assay_trial *info, const report_rule *rule, const 
     assay_jw_end(&w);
 }
 
-/* The slow step or stall before the findings began, where there was one. */
+/* Puts the slow step or stall before the findings began, where there was one. */
 static void put_slow_before(const assay_trial *info, const report_rule *rule, assay_jw *w)
 {
     assay_slow_step slow;
@@ -138,7 +139,8 @@ static void put_findings(const assay_trial *info, const report_rule *rule, assay
     assay_jw_end(w);
 }
 
-/* Members that the rule gave itself: JSON text without the braces. */
+/* Puts members that the rule gave itself: JSON text without the braces. assay_verdict_unpack() has checked those of a
+ * foreign rule. */
 static void put_extra(const report_rule *rule, const char *before, assay_buf *out)
 {
     if (!rule->json || rule->json->size == 0)
@@ -147,7 +149,7 @@ static void put_extra(const report_rule *rule, const char *before, assay_buf *ou
     assay_put_bytes(out, rule->json->data, rule->json->size);
 }
 
-/* What to try, in order, where the rule says so and has fired. */
+/* Puts what to try, in order, where the rule says so and has fired. */
 static void put_remedies(const report_rule *rule, assay_jw *w)
 {
     const assay_rule_ops *ops = rule->instance->ops;
@@ -236,6 +238,7 @@ static void put_problem(const assay_problem *p, assay_jw *w)
     assay_jw_end(w);
 }
 
+/* A trial that could not be opened is a problem of its own. */
 static void put_problems(const assay_trial_outcome *trial, assay_jw *w)
 {
     const assay_problems *list = &trial->problems;
@@ -252,7 +255,7 @@ static void put_problems(const assay_trial_outcome *trial, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* What the run says of itself; nothing where it says nothing. */
+/* Puts what the run says of itself; nothing where it says nothing. */
 static void put_facts(const assay_run_facts *facts, assay_jw *w)
 {
     if (facts->files == 0)
@@ -284,7 +287,7 @@ static void put_names(const assay_log_names *names, const char *key, assay_jw *w
     assay_jw_texts(w, key, (const char *const *)names->list, names->count);
 }
 
-/* What the log is judged on. */
+/* Puts what the log is judged on. */
 static void put_judged(const assay_log_judged *judged, assay_jw *w)
 {
     assay_jw_line(w, 4);
@@ -326,7 +329,7 @@ static void put_counts(const assay_log_counts *counts, const char *name, assay_j
     assay_jw_end(w);
 }
 
-/* What was met in a log of metrics; nothing of other trials. */
+/* Puts what was met in a log of metrics; nothing of other trials. */
 static void put_log(const assay_log_facts *log, assay_jw *w)
 {
     if (!log->kind)
@@ -379,6 +382,7 @@ static void put_cause(const assay_outcome *outcome, const report_diagnosis *diag
     for (size_t i = 0; i < cause->explained; i++) {
         const assay_evidence *e = &diagnosis->evidence[cause->evidence[i]];
         bool again = false;
+        /* One rule gives several pieces of evidence, and stands once. */
         for (size_t k = 0; k < i && !again; k++)
             again = diagnosis->evidence[cause->evidence[k]].rule == e->rule;
         if (!again)
@@ -388,7 +392,7 @@ static void put_cause(const assay_outcome *outcome, const report_diagnosis *diag
     assay_jw_end(w);
 }
 
-/* What explains the findings; the first cause leads the verdict. */
+/* Puts what explains the findings; the first cause leads the verdict. */
 static int put_causes(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_jw *w)
 {
     report_diagnosis diagnosis;
@@ -439,6 +443,8 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     return status;
 }
 
+/* All but "run": the body is the same for any number of ranks, and so is its digest. `drain` takes what is there from
+ * time to time, so the whole is never in memory. */
 int assay_report_put_body(const assay_report *report, const assay_taker *drain, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
@@ -467,6 +473,7 @@ int assay_report_put_body(const assay_report *report, const assay_taker *drain, 
     return assay_buf_status(out);
 }
 
+/* What differs from run to run stands on the last line alone. */
 void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_run_figures *run = &outcome->run;
@@ -509,6 +516,7 @@ static int add_to_hash(void *context, const void *bytes, size_t size)
     return ASSAY_OK;
 }
 
+/* Makes the body anew and keeps none of it. */
 int assay_report_digest(const assay_report *report, char hex[65], assay_error *err)
 {
     assay_buf body = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -546,7 +554,7 @@ static int make_json(void *context, const assay_taker *to)
     return status;
 }
 
-/* It is written while it is made: of many trials it is large. */
+/* Writes report.json while it is made: of many trials it is large. */
 static int write_json(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                       assay_error *err)
 {

@@ -19,7 +19,7 @@ typedef struct suite_counts {
     uint64_t tests, failures, errors, skipped;
 } suite_counts;
 
-/* Characters that XML 1.0 has no way to write (its production 2) are written as U+FFFD. */
+/* Tells whether XML 1.0 has a way to write a character (its production 2); others are written as U+FFFD. */
 static bool allowed(uint32_t code)
 {
     return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code < 0xfffe) || code >= 0x10000;
@@ -85,7 +85,7 @@ static void start_case(assay_buf *out, const assay_trial_outcome *trial, const c
     put_name(out, "name", name);
 }
 
-/* A test case with a failure or an error: the message stands in lists, the body behind a click. */
+/* Puts a test case with a failure or an error: the message stands in lists, the body behind a click. */
 static void put_fault(assay_buf *out, const char *element, const char *type, const assay_buf *message,
                       const assay_buf *body)
 {
@@ -100,7 +100,7 @@ static void put_fault(assay_buf *out, const char *element, const char *type, con
         out->status = status;
 }
 
-/* One sentence that begins with the cause, names in full; the body's table cuts them. */
+/* Puts one sentence that begins with the cause, names in full; the body's table cuts them. */
 static void put_summary(const assay_trial *info, const report_rule *rule, assay_buf *out)
 {
     report_origin origin;
@@ -119,7 +119,7 @@ static void put_summary(const assay_trial *info, const report_rule *rule, assay_
     report_origin_release(&origin);
 }
 
-/* A test case that passes, with what was found all the same. */
+/* Puts a test case that passes, with what was found all the same. */
 static void put_output(assay_buf *out, const assay_buf *message, const assay_buf *body)
 {
     assay_put_format(out, ">\n   <system-out>");
@@ -201,7 +201,7 @@ static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_release(&body);
 }
 
-/* A job that failed is no pass, whatever its records say. */
+/* Puts a case for a job that failed, which is no pass, whatever its records say. */
 static void put_job_end(const assay_trial_outcome *trial, assay_buf *out)
 {
     assay_buf message = ASSAY_BUF(ASSAY_REPORT_CEILING), body = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -213,7 +213,7 @@ static void put_job_end(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_release(&body);
 }
 
-/* The gate is shut, though no rule shuts it: the sentence about the trial says why. */
+/* Puts a case where the gate is shut, though no rule shuts it: the sentence about the trial says why. */
 static void put_stopped(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     assay_buf message = ASSAY_BUF(ASSAY_REPORT_CEILING), body = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -224,6 +224,7 @@ static void put_stopped(const assay_outcome *outcome, const assay_trial_outcome 
     assay_buf_release(&body);
 }
 
+/* The head of a suite needs the numbers, so cases are counted by the same conditions that put_suite() goes by. */
 static suite_counts count(const assay_report *report, const assay_trial_outcome *trial)
 {
     const assay_outcome *outcome = report->outcome;

@@ -24,7 +24,7 @@ static void end(assay_jw *w)
     assay_put_u8(w->out, '\n');
 }
 
-/* Frees the sentence. */
+/* Puts a verdict. Frees the sentence. */
 static void put_verdict(const char *kind, const assay_trial_outcome *trial, assay_buf *sentence, assay_buf *out)
 {
     assay_jw w = begin(out, kind, trial);

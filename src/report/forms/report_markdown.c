@@ -3,8 +3,8 @@
 #include "report/forms/forms.h"
 #include "report/sections/sections.h"
 
-/* GitHub takes comments of up to 65 536 characters; bytes are never fewer. */
-/* GitHub takes 65 536 bytes as a comment; what is left is for those who put a heading of their own before it. */
+/* GitHub takes comments of up to 65 536 characters, of which bytes are never fewer; what is left is for those who put a
+ * heading of their own before it. */
 enum { MOST = 65000 };
 
 static int put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)

@@ -8,7 +8,7 @@
 #include "report/forms/forms.h"
 #include "report/model/profile.h"
 
-/* ASSAY_NO_TIME is null. */
+/* Puts a time; ASSAY_NO_TIME is null. */
 static void put_time(assay_jw *w, const char *key, int64_t value)
 {
     if (value == ASSAY_NO_TIME)
@@ -80,6 +80,8 @@ static void put_trial(const assay_trial_outcome *trial, const profile *p, assay_
     assay_jw_end(w);
 }
 
+/* The loop is from the first step's start to the last one's end, so what lies before and behind is initialization and
+ * finalization. */
 static void put_job(const profile *p, assay_jw *w)
 {
     const assay_timeline *line = p->line;
@@ -162,7 +164,7 @@ static void put_use(const profile *p, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* Metrics that no rule knows. */
+/* Puts metrics that no rule knows. */
 static void put_others(const profile *p, assay_jw *w)
 {
     begin_list(w, "other");
@@ -200,7 +202,7 @@ static void put_operators(const profile *p, const char *key, int kind, assay_jw 
     assay_jw_end(w);
 }
 
-/* A phase with its share of `total`. */
+/* Puts a phase with its share of `total`. */
 static void put_phase(const assay_time_total *phase, int64_t total, assay_jw *w)
 {
     assay_jw_object(w, NULL);
@@ -209,7 +211,7 @@ static void put_phase(const assay_time_total *phase, int64_t total, assay_jw *w)
     assay_jw_end(w);
 }
 
-/* Phases of CPUs and GPUs, by time. */
+/* Puts phases of CPUs and GPUs, by time: two sorted lists merged. */
 static void put_devices(const profile *p, assay_jw *w)
 {
     const profile_operators *cpu = &p->operators[ASSAY_TIME_CPU_PHASE], *gpu = &p->operators[ASSAY_TIME_GPU_PHASE];

@@ -57,7 +57,7 @@ static step_range steps_of(const cJSON *trial)
     return range;
 }
 
-/* A lane for each rule that fired: where in the training it did. */
+/* Puts a lane for each rule that fired: where in the training it did. */
 static void put_lanes(const cJSON *rules, const step_range *range, doc *d)
 {
     doc_series series[LANES];
@@ -94,7 +94,7 @@ static void put_lanes(const cJSON *rules, const step_range *range, doc *d)
         free(room[lanes]);
 }
 
-/* A time of a report, which anybody may have written. */
+/* Reads a time of a report, which anybody may have written; the cast of a larger number would be undefined. */
 static int64_t time_of(double microseconds)
 {
     return microseconds > -0x1p53 && microseconds < 0x1p53 ? (int64_t)microseconds : 0;
@@ -150,6 +150,8 @@ static void put_trial(const cJSON *trial, bool draw, doc *d)
         put_aggregation(item, d);
 }
 
+/* Untrusted: only the schema is checked, so every member may be of another kind or missing. `draw`: NULL for a text
+ * without pictures. */
 int assay_report_put_results(const char *name, const void *text, size_t size, const assay_draw *draw, assay_buf *out,
                              assay_error *err)
 {
