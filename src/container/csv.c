@@ -12,7 +12,7 @@ enum { BLOCK = 256 << 10, UNPACKED_FREE = 64 << 20, UNPACKED_SHARE = 100 };
 
 int assay_csv_open(assay_store *store, const char *path, assay_csv *out, assay_error *err)
 {
-    assay_csv csv = {.delimiter = ',', .block = assay_alloc(BLOCK)};
+    assay_csv csv = {.delimiter = ',', .next_line = 1, .block = assay_alloc(BLOCK)};
     if (!csv.block)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
     const int status = assay_utf8_open(store, path, &csv.file, err);
@@ -94,6 +94,15 @@ static size_t plain_length(const uint8_t *bytes, size_t have, place where, uint8
     return i;
 }
 
+static uint64_t lines_in(const uint8_t *bytes, size_t size)
+{
+    const uint8_t *const end = bytes + size;
+    uint64_t lines = 0;
+    for (const uint8_t *at = bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        lines++;
+    return lines;
+}
+
 static void put_text(assay_csv *csv, size_t from, const uint8_t *bytes, size_t size)
 {
     if (csv->text.size - from + size > ASSAY_CSV_CELL_MOST || csv->oversized)
@@ -111,6 +120,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
     assay_buf_clear(&csv->text);
     csv->count = 0;
     csv->oversized = csv->finished = false;
+    csv->line = csv->next_line;
     while (status == ASSAY_OK && !csv->finished) {
         ASSAY_TRY(status = look(csv, err));
         const uint8_t *bytes = csv->block + csv->at;
@@ -123,6 +133,7 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
             const size_t plain = plain_length(bytes + i, have - i, where, csv->delimiter);
             if (plain > 0) {
                 put_text(csv, from, bytes + i, plain);
+                csv->next_line += where == QUOTED ? lines_in(bytes + i, plain) : 0;
                 i += plain;
                 continue;
             }
@@ -142,6 +153,8 @@ int assay_csv_next(assay_csv *csv, assay_error *err)
                     csv->text.size--;
                 csv->finished = csv->count > 0 || csv->text.size > from || where == BEHIND_QUOTE;
                 where = csv->finished ? where : BEGIN;
+                csv->next_line++;
+                csv->line = csv->finished ? csv->line : csv->next_line;
             } else if (c == '"' && where == BEGIN) {
                 where = QUOTED;
                 csv->text.size = from; /* blanks before it */

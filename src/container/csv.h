@@ -20,8 +20,9 @@ typedef struct assay_csv {
     assay_buf text;    /* of the row's cells */
     assay_csv_cell *cells;
     size_t count, room;
-    bool oversized; /* a cell, or the number of cells, is beyond the limit: of the row nothing can be used */
-    bool finished;  /* a line end closes the row; false: the file ends within it */
+    uint64_t line, next_line; /* at which the row begins, from 1, and the one behind it */
+    bool oversized;           /* a cell, or the number of cells, is beyond the limit: of the row nothing can be used */
+    bool finished;            /* a line end closes the row; false: the file ends within it */
 } assay_csv;
 
 /* Opens a file in front of its first row. Errors as assay_utf8_open(). */

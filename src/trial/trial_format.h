@@ -9,6 +9,7 @@
 #include "trial/index.h"
 #include "trial/places.h"
 #include "trial/runs.h"
+#include "trial/stands.h"
 
 /* A trial while it is listed. */
 typedef struct assay_lister {
@@ -93,6 +94,10 @@ typedef struct assay_trial_format {
      * problem. */
     int (*others)(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, assay_other_visit *visit,
                   void *context);
+
+    /* As assay_trial_stands(). NULL: no file of this format is for people. */
+    int (*stands)(assay_store *store, const assay_trial_options *options, int64_t step, const char *tensor,
+                  assay_stand *out);
 
     /* As assay_trial_places() and assay_unit_places(). */
     int (*places)(assay_store *store, assay_place_visit *visit, void *context);

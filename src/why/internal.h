@@ -148,11 +148,6 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
 int why_ask_others(assay_comm *comm, const why_places *places, const assay_why_options *options, const char *directory,
                    assay_why *why, assay_error *err);
 
-/* place.c: on rank 0. Sets line and entry of a note of a log of metrics, and its path where it stands in another file of the
- * log: where the metric, a tensor of the log's trial, has its value of that step. Nothing where that is not found. `tensor` "":
- * any. 0 or ASSAY_ENOMEM. */
-int why_find_step(assay_store *store, const why_place *place, int64_t step, const char *tensor, why_note *note);
-
 /* combine.c: on rank 0. 0 or ASSAY_ENOMEM. */
 int why_combine(assay_why *why);
 

@@ -12,6 +12,7 @@
 #include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
+#include "trial/stands.h"
 #include "verify/verify.h"
 #include "why/internal.h"
 
@@ -143,14 +144,32 @@ static char *path_of(const why_place *place)
                             : assay_copy_text(place->first);
 }
 
-/* Adds a note of a place, and where in it stands what it says. */
-static bool add_note_of(assay_why *why, assay_store *store, const why_place *place, const char *tensor, why_note *note)
+/* Sets where in the trial's files it stands what a note says of a step, as far as they tell. False without memory. */
+static bool set_stand(assay_store *store, const why_place *place, const assay_trial_outcome *trial, const char *tensor,
+                      why_note *note)
+{
+    assay_stand stand;
+    const int found = assay_trial_stands(store, trial->trial->options, note->step, tensor, &stand);
+    if (found == 1 && place->first) {
+        free(note->path);
+        note->path = place->path[0] ? assay_path_join(place->path, stand.path) : assay_copy_text(stand.path);
+    }
+    note->line = stand.line;
+    note->entry = stand.entry;
+    stand.entry = NULL;
+    assay_stand_release(&stand);
+    return found != ASSAY_ENOMEM && note->path;
+}
+
+/* Adds a note of a place, and where in it stands what it says. `store` NULL: no more than its path is known. */
+static bool add_note_of(assay_why *why, assay_store *store, const why_place *place, const assay_trial_outcome *trial,
+                        const char *tensor, why_note *note)
 {
     note->kind = place->kind;
     note->path = path_of(place);
     bool made = note->path != NULL;
-    if (store && made)
-        made = why_find_step(store, place, note->step, tensor, note) == ASSAY_OK;
+    if (store && made && note->step >= 0)
+        made = set_stand(store, place, trial, tensor, note);
     if (place->kind == WHY_RECORDS && tensor[0] && made)
         made = (note->entry = assay_copy_text(tensor)) != NULL;
     made = made && why_add_note(why, *note);
@@ -168,7 +187,8 @@ static int take_notes(assay_why *why, const why_place *place, const assay_outcom
     size_t told = 0;
     assay_store *store = NULL;
     ASSAY_TRY(report_diagnose(outcome, trial, &found));
-    if (place->kind == WHY_METRICS && assay_store_open(why->directory, &store, NULL) != ASSAY_OK)
+    if (place->kind == WHY_METRICS &&
+        assay_store_open(assay_trial_root(trial->trial->options, trial->trial->path), &store, NULL) != ASSAY_OK)
         store = NULL; /* then it is the file alone that is named */
     bool made = true;
     for (size_t i = 0; i < found.is.causes && made && told < NOTES_OF_PLACE; i++) {
@@ -180,7 +200,7 @@ static int take_notes(assay_why *why, const why_place *place, const assay_outcom
         assay_buf text = ASSAY_BUF(1 << 16);
         assay_put_format(&text, "%s (%s)", c->sentence, found.evidence[c->evidence[0]].name);
         char *said = text_of(&text);
-        made = said && add_note_of(why, store, place, c->tensor,
+        made = said && add_note_of(why, store, place, trial, c->tensor,
                                    &(why_note){.text = said,
                                                .step = in_time || c->began.step == INT64_MAX ? -1
                                                        : c->began.alone                      ? c->began.to
@@ -191,7 +211,7 @@ static int take_notes(assay_why *why, const why_place *place, const assay_outcom
     }
     const assay_step_info *last = steps > 0 ? assay_trial_step(trial->info, steps - 1) : NULL;
     if (told == 0)
-        made = made && add_note_of(why, store, place, "",
+        made = made && add_note_of(why, store, place, trial, "",
                                    &(why_note){.text = (char *)verdict,
                                                .step = !last                             ? -1
                                                        : assay_trial_is_log(trial->info) ? last->mode_step

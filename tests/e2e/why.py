@@ -495,6 +495,17 @@ def entries(checks, assay, top):
         done = run([assay, "why", directory, "--json", "--quiet"])
         said = [r for r in json.loads(done.out)["timeline"] if r["source"] == "metrics" and r["step"] == 25]
         checks.expect(said and (said[0]["line"], said[0]["entry"]) == place[1:] and (not place[0] or said[0]["file"].endswith(place[0])), "%s: %s" % (name, done))
+    values = ["%d,%r" % (s, v) for s, v, _ in rows]
+    resumed = values[:20] + ["", *values[15:]]  # an empty line, and steps that come again: the last value is the report's
+    for name, path, lines in (("csv-resumed", "log/metrics.csv", ["step,loss", *resumed]),
+                              ("csv-note", "log/metrics.csv", ['"step","loss","a note"', *['%s,"of\ntwo lines"' % v for v in values]])):
+        directory = top / ("entries-" + name)
+        write(directory, {"slurm-7.out": steps(0, 1, 40) + traceback("0: ", OOM), path: lines})
+        done = run([assay, "why", directory, "--json", "--quiet"])
+        said = [r for r in json.loads(done.out)["timeline"] if r["source"] == "metrics" and r["step"] == 25]
+        text = (directory / path).read_text().split("\n")
+        last = max((n for n, line in enumerate(text, 1) if line.startswith("25,")))
+        checks.expect(said and (said[0]["file"], said[0]["line"]) == (path, last), "%s: not line %d: %s" % (name, last, done))
     for number in (10, 40):  # the first checkpoint's log ends before what is said; its lines are those of a program that writes for people
         write(top / "entries-hf", {"slurm-7.out": steps(0, 1, 40) + traceback("0: ", OOM),
                                    "checkpoint-%d/trainer_state.json" % number: json.dumps({"global_step": number, "log_history": [

@@ -1,9 +1,9 @@
-/* Any bytes as a log of metrics in which a step is looked for (src/why/place.c), after one byte that says of which kind: no crash, and a place
+/* Any bytes as a log of metrics in which a step is looked for (trial/stands.h), after one byte that says of which kind: no crash, and a place
  * only where there is one. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "why/internal.h"
+#include "trial/stands.h"
 #include "workspace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,15 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!out || fwrite(data + 1, 1, size - 1, out) != size - 1 || fclose(out) != 0 ||
         assay_store_open(w.root, &store, &err) != ASSAY_OK)
         abort();
-    char nothing[] = "";
-    const why_place place = {.path = nothing};
     for (int64_t step = -1; step < 304; step = step < 3 ? step + 1 : step + 100) {
-        why_note note = {.path = strdup(name)};
-        if (!note.path || why_find_step(store, &place, step, "metrics/loss", &note) != ASSAY_OK ||
-            (step < 0 && (note.line > 0 || note.entry)) || note.line > size)
+        assay_stand stand;
+        const int found = assay_trial_stands(store, NULL, step, "metrics/loss", &stand);
+        if (found < 0 || (found == 1) != (stand.path != NULL) || (step < 0 && found == 1) || stand.line > size)
             abort();
-        free(note.path);
-        free(note.entry);
+        assay_stand_release(&stand);
     }
     assay_store_close(store);
     (void)remove(path);

@@ -198,11 +198,14 @@ static int each_item(document *d, const char *path, char bracket,
     size_t size = 0;
     ASSAY_TRY(assay_json_items_open(d->log->store, path, &items, err));
     int status = assay_json_items_enter(&items, bracket, err), taken = ASSAY_OK;
+    d->log->at = (metrics_spot){.path = path, .what = "entry"};
     while (status == 1 && taken == ASSAY_OK && (status = assay_json_items_next(&items, err)) == 1) {
         status = assay_json_items_take(&items, &text, &size, err);
         if (status != ASSAY_OK)
             break;
         status = 1;
+        d->log->at.number++;
+        d->log->at.offset = items.next - size;
         taken = take(d, (const char *)items.key.data, text, size);
     }
     assay_json_items_close(&items);

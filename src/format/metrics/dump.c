@@ -227,6 +227,8 @@ static int take_calls(reader *r, assay_json_items *items, assay_error *err)
         status = assay_json_items_take(items, &text, &length, err);
         if (status != ASSAY_OK)
             return status;
+        r->log->at.number++;
+        r->log->at.offset = items->next - length;
         assay_pull_start(&r->pull, text, length);
         const bool sound = put_call(r, (const char *)items->key.data, items->key.size) && assay_pull_end(&r->pull);
         if (r->status != ASSAY_OK)
@@ -248,6 +250,7 @@ static int read_file(metrics_log *log, const char *path, int64_t step, assay_err
     int status = assay_json_items_open(log->store, path, &items, why);
     if (status != ASSAY_OK)
         return status;
+    log->at = (metrics_spot){.path = path, .what = "entry"};
     status = assay_json_items_enter(&items, '{', why);
     while (status == 1 && (status = assay_json_items_next(&items, why)) == 1) {
         if (assay_keys_find_flipped(&keys, (const char *)items.key.data, items.key.size) == KEY_DATA)

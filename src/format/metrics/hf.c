@@ -117,6 +117,7 @@ static bool look(reader *r, const char *text, size_t length, double *step, bool 
 
 static int put_entry(reader *r, int64_t step, int mode, const char *text, size_t length)
 {
+    const uint64_t begin = r->log->at.offset;
     assay_pull_start(&r->pull, text, length);
     for (bool more = assay_pull_open(&r->pull, '{', '}'); more; more = assay_pull_more(&r->pull, '}')) {
         const char *key = NULL;
@@ -128,6 +129,7 @@ static int put_entry(reader *r, int64_t step, int mode, const char *text, size_t
             memcpy(value.tag, key, value.length);
         else
             value.length = sizeof value.tag;
+        r->log->at.offset = begin + (uint64_t)(r->pull.at - text);
         const bool sound = is_step ? metrics_json_skip(&value) : metrics_json_value(&value);
         if (!sound || value.status != ASSAY_OK)
             return value.status != ASSAY_OK ? value.status : ASSAY_EFORMAT;
@@ -179,6 +181,8 @@ static int take_member(reader *r, assay_json_items *items, assay_error *err)
             return assay_fail(err, ASSAY_EFORMAT, "log_history is no list");
         while (status == 1 && (status = assay_json_items_next(items, err)) == 1) {
             status = assay_json_items_take(items, &text, &length, err);
+            r->log->at.number++;
+            r->log->at.offset = items->next - length;
             ASSAY_THEN(status, take_entry(r, text, length));
             if (status == ASSAY_EFORMAT && r->pull.fault)
                 assay_fail(err, status, "an entry of log_history is no JSON: %s", r->pull.fault);
@@ -207,6 +211,7 @@ static int read_file(metrics_log *log, const char *path, assay_error *why)
     int status = assay_json_items_open(log->store, path, &items, why);
     if (status != ASSAY_OK)
         return status;
+    log->at = (metrics_spot){.path = path, .what = "entry"};
     status = assay_json_items_enter(&items, '{', why);
     while (status == 1 && (status = assay_json_items_next(&items, why)) == 1) {
         status = take_member(&r, &items, why);

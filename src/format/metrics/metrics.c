@@ -16,6 +16,7 @@
 #include "format/metrics/locate.h"
 #include "format/metrics/place.h"
 #include "format/metrics/runs.h"
+#include "format/metrics/stands.h"
 #include "format/tfrecord/record.h"
 #include "format/tfrecord/typed.h"
 #include "trial/shard.h"
@@ -728,6 +729,7 @@ const assay_trial_format assay_format_metrics = {
     .probe = probe,
     .runs = metrics_locate,
     .doubts = metrics_doubts,
+    .stands = metrics_stands,
 
     .list = list,
     .conclude = conclude,

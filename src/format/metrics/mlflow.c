@@ -53,9 +53,11 @@ int mlflow_put(metrics_log *log, const char *key, size_t length, mlflow_values *
     }
     without_step = without_step && times_differ;
     log->counts[METRICS_STEPS_BY_ORDER] += without_step;
-    for (size_t i = 0; i < values->count && status == ASSAY_OK; i++)
-        status =
-            metrics_put(log, key, length, 0, without_step ? (int64_t)i : values->list[i].step, values->list[i].value);
+    for (size_t i = 0; i < values->count && status == ASSAY_OK; i++) {
+        const mlflow_value *v = &values->list[i];
+        log->at.line = log->at.what ? 0 : v->order;
+        status = metrics_put(log, key, length, 0, without_step ? (int64_t)i : v->step, v->value);
+    }
     values->count = 0;
     return status;
 }
@@ -308,7 +310,7 @@ static int take_line(void *context, const char *line, size_t length)
     reader *r = context;
     const char *at = line, *end = line + length, *field[6] = {NULL};
     size_t size[6] = {0}, count = 0;
-    mlflow_value v = {.order = r->values.count};
+    mlflow_value v = {.order = r->log->at.line};
     double time = 0;
     while (count < 6 && (size[count] = next_field(&at, end, &field[count])) > 0)
         count++;

@@ -427,6 +427,7 @@ static int read_values(metrics_log *log, database *d, const metrics_run *run, ke
         if ((status = take_row(log, k, s, order)) != ASSAY_OK)
             break;
     sqlite3_finalize(s);
+    log->at = (metrics_spot){.path = file, .what = "metrics"};
     for (size_t i = 0; i < k->count && status == ASSAY_OK; i++) {
         size_t length = 0;
         const char *key = assay_dict_name(k->names, (uint32_t)i, &length);

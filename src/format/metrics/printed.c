@@ -77,8 +77,9 @@ int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *ta
     assay_error why = {{0}};
     int status = assay_lines_open(log->store, path, &lines, err), more = 0;
     while (status == ASSAY_OK && (more = assay_lines_next(lines, &line, &length, &why)) == 1) {
+        log->at = (metrics_spot){.path = path, .line = assay_lines_number(lines)};
         if (line)
-            metrics_name_hole(log, path, assay_lines_number(lines), line, length);
+            metrics_name_hole(log, path, log->at.line, line, length);
         if (!assay_lines_is_ended(lines)) {
             metrics_add(log, METRICS_GROWING);
             continue;

@@ -314,9 +314,29 @@ static int put_thin(metrics_series *s, const metrics_value *value)
     return ASSAY_OK;
 }
 
+/* Notes the spot of a value that is sought. */
+static void note_spot(const metrics_log *log, const metrics_series *s, int64_t step)
+{
+    metrics_sought *sought = log->sought;
+    if (step != sought->step || !log->at.path)
+        return;
+    const bool whole = !*sought->tag || strcmp(sought->tag, assay_dict_name(log->tags, s->tag, NULL)) == 0;
+    if (sought->any && (!whole || (sought->whole && !*sought->tag))) /* of any tag the first will do */
+        return;
+    sought->any = true;
+    sought->whole = whole;
+    sought->at = log->at;
+    snprintf(sought->path, sizeof sought->path, "%s", log->at.path);
+    sought->at.path = sought->path;
+}
+
 static int put_into(metrics_log *log, metrics_series *s, const metrics_value *value)
 {
     int status = ASSAY_OK;
+    if (log->sought) {
+        note_spot(log, s, value->step);
+        return ASSAY_OK;
+    }
     settle(s);
     if (s->part != log->part || (log->falls && value->step < s->last))
         status = supersede(log, s, value->step);

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "trial/catalog.h"
+#include "trial/index.h"
 
 /* No failures. ENOUGH: the log is read only to know whether it has a value. AGAIN: what was not kept is needed after
  * all, so that it has to be read again with all values kept. */
@@ -98,6 +99,24 @@ typedef struct metrics_range { /* of steps that a restart dropped */
     double loss;
 } metrics_range;
 
+/* Where the value that comes now stands. Readers keep it up to date. */
+typedef struct metrics_spot {
+    const char *path; /* of its file, in the store; NULL: not said */
+    uint64_t line;    /* from 1; 0: the file has none, or it follows from `offset` */
+    uint64_t offset;  /* of a value in a JSON document */
+    const char *what; /* what `number` counts, from 1: "record", "entry"; NULL: nothing */
+    uint64_t number;  /* 0: `what` is a table of a database */
+} metrics_spot;
+
+/* What is looked for in a log that is read once more; of its values none is kept then. */
+typedef struct metrics_sought {
+    int64_t step;
+    const char *tag; /* "": any of the step */
+    bool any, whole; /* found: a value of the step; and of the tag */
+    metrics_spot at; /* of the last such value, of which the report has the number, too */
+    char path[ASSAY_PATH_ROOM];
+} metrics_sought;
+
 typedef struct metrics_log {
     assay_store *store;
     assay_dict *workers, *tags, *keys, *files; /* keys: (tag, worker, mode, vectors), numbered as the series */
@@ -115,6 +134,8 @@ typedef struct metrics_log {
     bool falls;                       /* a fall of the step within a series begins a new part too */
     bool until_first;                 /* METRICS_ENOUGH at the first value */
     const assay_trial_options *asked; /* which tensors the job asks for; NULL: all */
+    metrics_spot at;
+    metrics_sought *sought; /* NULL: the values are wanted */
     bool any;
     int64_t first;          /* the step of the first value, when `until_first` */
     uint32_t file_count;    /* files that were read, where those of the run do not say it */

@@ -160,8 +160,10 @@ int metrics_table_next(metrics_table *t, size_t step_column, metrics_log *log, i
         if (counted)
             *step = t->counted++;
         if (whole && *step >= 0) {
-            if (log)
+            if (log) {
+                log->at = (metrics_spot){.path = t->path, .line = t->csv.line};
                 metrics_add(log, METRICS_ROWS);
+            }
             if (log && counted)
                 metrics_add(log, METRICS_STEPS_BY_ORDER);
             return 1;

@@ -442,7 +442,7 @@ static int take_expected(reader *r, assay_frames *frames)
     uint32_t id = r->last, step_bytes = 0;
     uint64_t records = 0, step = 0;
     int status = ASSAY_OK;
-    while (status == ASSAY_OK && id < count && forms[id].next < count) {
+    while (status == ASSAY_OK && !r->log->sought && id < count && forms[id].next < count) { /* whose records count */
         const form *f = &forms[forms[id].next];
         uint32_t digits = 0, crc = 0;
         if (!f->framed || (size_t)(end - at) < f->size + (size_t)ASSAY_FRAME_FOOT || !has_head(r, f, at) ||
@@ -687,11 +687,13 @@ static int read_file(reader *r, const char *path, assay_error *err)
     int status = assay_stream_open(r->log->store, path, &frames.stream, err);
     if (status != ASSAY_OK)
         return status;
+    r->log->at = (metrics_spot){.path = path, .what = "record"};
     while (status == ASSAY_OK && (kind == ASSAY_FRAME_WHOLE || kind == ASSAY_FRAME_DAMAGED)) {
         status = take_expected(r, &frames);
         ASSAY_THEN(status, assay_frames_next(&frames, &kind, err));
         if (status != ASSAY_OK)
             break;
+        r->log->at.number++;
         const unsigned long long at = frames.at;
         r->base = frames.at + ASSAY_FRAME_HEAD;
         if (kind == ASSAY_FRAME_WHOLE) {

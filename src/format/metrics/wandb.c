@@ -449,10 +449,12 @@ static int read_file(reader *r, const char *path, assay_error *err)
     int status = assay_leveldb_open(r->log->store, path, &log, err);
     if (status != ASSAY_OK)
         return status;
+    r->log->at = (metrics_spot){.path = path, .what = "record"};
     while (status == ASSAY_OK && kind != ASSAY_LEVELDB_END && kind != ASSAY_LEVELDB_UNFINISHED) {
         status = assay_leveldb_next(&log, &kind, err);
         if (status != ASSAY_OK)
             break;
+        r->log->at.number++;
         if (kind == ASSAY_LEVELDB_RECORD)
             status = take_record(r, log.record, log.size);
         else if (kind == ASSAY_LEVELDB_DAMAGED)
