@@ -19,6 +19,7 @@
 #include "report/report.h"
 #include "report/text/listing.h"
 #include "store/storage.h"
+#include "trial/lone.h"
 
 enum {
     MOST_REPORTS = 10000,
@@ -63,7 +64,8 @@ static bool is_report(const char *path)
     if (stat(path, &about) != 0)
         return false;
     if (!S_ISDIR(about.st_mode))
-        return assay_path_ends(path, ".json") && !assay_is_log_file(path);
+        return assay_path_ends(path, ".json") && !assay_lone_is_named(path, ASSAY_LONE_LOG) &&
+               !assay_lone_is_named(path, ASSAY_LONE_TRACE);
     char *file = assay_path_join(path, "report.json");
     const bool is = file && stat(file, &about) == 0;
     free(file);

@@ -9,6 +9,7 @@
 #include "cli/built_in.h"
 #include "job/job.h"
 #include "store/storage.h"
+#include "trial/lone.h"
 
 enum { JOB_MOST = 4 << 20 /* bytes; job files are written by people */ };
 
@@ -40,7 +41,7 @@ static int look_at_operands(const char *const *operand, size_t count, bool given
     size_t dumps = 0;
     for (size_t i = 0; i < count; i++) {
         struct stat seen;
-        dumps += assay_is_dump_content(operand[i]);
+        dumps += assay_lone_begins(operand[i], ASSAY_LONE_DUMP);
         if (dumps > 1)
             return assay_fail(err, ASSAY_EUSAGE,
                               "%.200s: give the directory that has the dumps of all ranks; each dump alone would be a "

@@ -17,6 +17,7 @@
 #include "base/search.h"
 #include "job/job_internal.h"
 #include "store/storage.h"
+#include "trial/lone.h"
 
 /* What a part of the pattern found. */
 typedef struct matches {
@@ -59,8 +60,8 @@ static int match_names(const job_reader *r, const char *directory, const char *p
 /* Tells what a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
 static bool may_be_trial(const char *path, const struct stat *there)
 {
-    return S_ISDIR(there->st_mode) ||
-           (S_ISREG(there->st_mode) && (assay_is_packed_name(path, strlen(path)) || assay_is_tensor_file(path)));
+    return S_ISDIR(there->st_mode) || (S_ISREG(there->st_mode) && (assay_is_packed_name(path, strlen(path)) ||
+                                                                   assay_lone_is_named(path, ASSAY_LONE_TENSORS)));
 }
 
 /* Matches the parts of the pattern, which are cut out of `rest`. *listed: the last one was matched against names. A

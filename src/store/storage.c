@@ -213,8 +213,7 @@ bool assay_store_local_path(const assay_store *store, const char *path, char *ou
     const char *slash = strrchr(place, '/');
     const size_t kept = slash ? (size_t)(slash - place) : 0;
     const int whole = (int)strlen(place);
-    const bool named = assay_is_tensor_file(place) || assay_is_log_file(place);
-    const bool is_file = (named || store->is_file) && strcmp(slash ? slash + 1 : place, path) == 0;
+    const bool is_file = store->is_file && strcmp(slash ? slash + 1 : place, path) == 0;
     const int length = !is_file ? snprintf(out, room, "%.*s/%s", whole, place, path)
                        : slash  ? snprintf(out, room, "%.*s/%s", (int)kept, place, path)
                                 : snprintf(out, room, "%s", path);

@@ -29,17 +29,6 @@ typedef struct assay_names {
 } assay_names;
 void assay_names_release(assay_names *names);
 
-/* Is it the name of a file that is a trial by itself: a checkpoint in one file? */
-bool assay_is_tensor_file(const char *place);
-/* The same of what lies on this machine under any name: its first bytes are those of a file of tensors. */
-bool assay_is_tensor_content(const char *place);
-/* Or those of a flight recorder's dump, of a trace? */
-bool assay_is_dump_content(const char *place);
-bool assay_is_trace_content(const char *place);
-/* Or of a log of metrics? What it holds decides in the end. */
-bool assay_is_log_file(const char *place);
-/* Any of these: is the file a trial by itself? */
-bool assay_is_lone_trial(const char *place);
 /* Is it the name (`length` bytes) of a packed trial? */
 bool assay_is_packed_name(const char *name, size_t length);
 

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "store/storage.h"
 #include "trial/collections.h"
+#include "trial/lone.h"
 #include "trial/trial_format.h"
 
 /* ---- suggest trial ---- */
@@ -521,8 +522,8 @@ static bool is_of_tensors(const assay_lister *l)
 {
     char path[ASSAY_PATH_ROOM];
     const char *name = l->top->name[0];
-    return !assay_is_log_file(name) && assay_store_local_path(l->store, name, path, sizeof path) &&
-           assay_is_tensor_content(path);
+    return !assay_lone_is_named(name, ASSAY_LONE_LOG) && !assay_lone_is_named(name, ASSAY_LONE_TRACE) &&
+           assay_store_local_path(l->store, name, path, sizeof path) && assay_lone_begins(path, ASSAY_LONE_TENSORS);
 }
 
 /* Names of steps may be the job's own, and a checkpoint that is one file may have any name but that of a log, in which
@@ -530,7 +531,7 @@ static bool is_of_tensors(const assay_lister *l)
 static bool may_be_checkpoints(const assay_lister *l, const assay_trial_format *format)
 {
     if (assay_store_is_file(l->store) && l->top->count == 1)
-        return assay_is_tensor_file(l->top->name[0]) || is_of_tensors(l);
+        return assay_lone_is_named(l->top->name[0], ASSAY_LONE_TENSORS) || is_of_tensors(l);
     return format->probe(l->top) || assay_trial_options_has_steps(l->catalog->options);
 }
 

@@ -6,6 +6,7 @@
 
 #include "trial/events.h"
 #include "container/lines.h"
+#include "trial/lone.h"
 #include "trial/problem.h"
 
 /* A trial while its event files are listed. */
@@ -23,6 +24,7 @@ typedef int assay_event_place_visit(void *context, const char *path);
 typedef struct assay_event_format {
     const char *name;
     const char *what; /* what makes a directory such a trial, for the message about one that is none */
+    assay_lone lone;  /* files that are such a trial by themselves */
     bool by_files;    /* a directory is such a trial only where it has a file; else by the names in its root alone */
     /* True when the trial may hold such files, by the names in its root. */
     bool (*probe)(const assay_names *top);

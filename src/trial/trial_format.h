@@ -7,6 +7,7 @@
 
 #include "trial/decoded.h"
 #include "trial/index.h"
+#include "trial/lone.h"
 #include "trial/places.h"
 #include "trial/runs.h"
 #include "trial/stands.h"
@@ -133,6 +134,7 @@ typedef struct assay_trial_format {
     int (*archives)(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                     assay_archive_visit *visit, void *context);
 
+    assay_lone lone;       /* files that are such a trial by themselves */
     uint32_t record_least; /* bytes of the smallest record */
     uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */

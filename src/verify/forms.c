@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "diff/diff.h"
 #include "report/text/layout.h"
+#include "trial/lone.h"
 
 enum { PAIRS = 3 };
 
@@ -135,7 +136,7 @@ static int list_aside(const assay_trial_files *files, const assay_verify_options
         const char *slash = strrchr(p->file, '/');
         /* what lies beside the files of ranks is set aside as well, and is no form of theirs */
         if (p->kind != ASSAY_PROBLEM_SET_ASIDE || !strstr(p->text, "another file beside it has the model") ||
-            p->step < options->from || p->step >= options->to || !assay_is_tensor_file(p->file) ||
+            p->step < options->from || p->step >= options->to || !assay_lone_is_named(p->file, ASSAY_LONE_TENSORS) ||
             assay_store_exists(files->store, p->file, NULL) != 1 || is_model_alone(&models, p->file))
             continue;
         if (p->step != step) {

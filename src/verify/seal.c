@@ -13,6 +13,7 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "report/output.h"
+#include "trial/lone.h"
 #include "trial/places.h"
 #include "trial/trial_format.h"
 #include "verify/seal_digest.h"
@@ -53,7 +54,7 @@ static void release(seals *s)
 static int find_root(seals *s, const char *trial)
 {
     const char *name = assay_path_name(trial);
-    if (!assay_is_tensor_file(trial) && !assay_is_tensor_content(trial)) {
+    if (!assay_lone_is_named(trial, ASSAY_LONE_TENSORS) && !assay_lone_begins(trial, ASSAY_LONE_TENSORS)) {
         s->root = assay_copy_text(trial);
         return s->root ? ASSAY_OK : ASSAY_ENOMEM;
     }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/search.h"
+#include "trial/lone.h"
 #include "why/internal.h"
 
 enum { DEEPEST = 8, PLACES_MOST = 1000000, RANK_MOST = 10000000 };
@@ -249,7 +250,7 @@ static int add_once(walker *w, why_kind kind, const char *path, const char *file
 }
 
 /* Is it by its first bytes what its name may mean? One that cannot be read is noted: nobody knows what it is. */
-static bool begins_so(assay_store *store, const char *path, bool (*is)(const char *place))
+static bool begins_so(assay_store *store, const char *path, assay_lone_kind kind)
 {
     char local[ASSAY_PATH_MOST];
     assay_store_file *file = NULL;
@@ -259,7 +260,7 @@ static bool begins_so(assay_store *store, const char *path, bool (*is)(const cha
     const bool opened = assay_store_open_file(store, path, &file, &why) == ASSAY_OK;
     assay_store_close_file(file);
     errno = 0;
-    const bool known = is(local);
+    const bool known = assay_lone_begins(local, kind);
     if (!opened)
         assay_store_note(store, path, why.text);
     else if (!known && errno != 0)
@@ -270,13 +271,13 @@ static bool begins_so(assay_store *store, const char *path, bool (*is)(const cha
 static bool is_dump(assay_store *store, const char *path, const char *name)
 {
     const size_t length = strlen(name);
-    return length > 0 && assay_is_digit(name[length - 1]) && begins_so(store, path, assay_is_dump_content);
+    return length > 0 && assay_is_digit(name[length - 1]) && begins_so(store, path, ASSAY_LONE_DUMP);
 }
 
 static bool is_trace(assay_store *store, const char *path, const char *name)
 {
     return ends(name, ".trace.json.gz") || /* which PyTorch's profiler alone writes */
-           (ends(name, ".json") && strstr(name, "trace") && begins_so(store, path, assay_is_trace_content));
+           (ends(name, ".json") && strstr(name, "trace") && begins_so(store, path, ASSAY_LONE_TRACE));
 }
 
 /* A file that no source has such names of. It may be an output for all that: nobody has looked. */
@@ -299,7 +300,7 @@ static int take_file(walker *w, const char *directory, const char *path, const c
         return add(w, WHY_METRICS, path, bytes);
     if (is_metrics(name))
         return add_once(w, WHY_METRICS, directory, name);
-    if (is_checkpoint(name) && assay_is_tensor_file(name)) {
+    if (is_checkpoint(name) && assay_lone_is_named(name, ASSAY_LONE_TENSORS)) {
         *checkpoints = true;
         return ASSAY_OK;
     }

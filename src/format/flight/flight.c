@@ -44,7 +44,7 @@ static int64_t rank_of(const char *name)
     enum { DIGITS_MOST = 9 };
     const size_t end = stem_of(name), digits = digits_of(name);
     int64_t rank = 0;
-    if (digits == 0 || digits > DIGITS_MOST || assay_is_tensor_file(name))
+    if (digits == 0 || digits > DIGITS_MOST || assay_lone_is_named(name, ASSAY_LONE_TENSORS))
         return -1;
     for (size_t i = end - digits; i < end; i++)
         rank = 10 * rank + (name[i] - '0');
@@ -190,10 +190,28 @@ static int read_file(assay_store *store, const assay_event_file *file, const ass
     return status;
 }
 
+/* A map, in JSON or in a pickle behind its protocol and perhaps a frame, with a key in its first bytes that dumps have. */
+static bool begins(const uint8_t *head, size_t have, uint64_t size)
+{
+    enum { PROTO = 0x80, FRAME = 0x95, FRAME_SIZE = 9 };
+    static const char *const words[] = {"pg_config",    "pg_status",        "nccl_comm_state",
+                                        "nccl_version", "comm_lib_version", "collective_seq_id"};
+    const size_t at = 2 + (have > 2 && head[2] == FRAME ? FRAME_SIZE : 0);
+    const bool pickled = have > at && head[0] == PROTO && head[at] == '}';
+    const char *text = (const char *)head;
+    (void)size;
+    for (size_t i = 0;
+         i < sizeof words / sizeof *words && (pickled || text[strspn(text, " \t\r\n\xef\xbb\xbf")] == '{'); i++)
+        if (memmem(head, have, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
 const assay_event_format assay_event_format_flight = {
     .name = "flight",
     .what = "dumps of flight recorders (files that end in the rank)",
     .by_files = true,
+    .lone = {ASSAY_LONE_DUMP, NULL, begins},
     .probe = probe,
     .list = list,
     .places = places,

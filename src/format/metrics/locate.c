@@ -203,7 +203,7 @@ int metrics_locate(const char *location, const assay_trial_options *given, assay
     const char *pattern = location[length] ? location + length + strspn(location + length, "/") : NULL;
     if (pattern && !*pattern)
         pattern = NULL;
-    if (!S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || assay_is_tensor_file(root)))
+    if (!S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || assay_lone_is_named(root, ASSAY_LONE_TENSORS)))
         return ASSAY_OK;
     assay_error why = {{0}};
     int status = assay_store_open(root, &store, &why);

@@ -257,6 +257,12 @@ uint32_t metrics_kinds_named(const char *name)
     return gzip ? named & packed : named;
 }
 
+/* Is a file of such a name a log by itself? */
+static bool is_named(const char *name)
+{
+    return metrics_kinds_named(name) != 0;
+}
+
 static int conclude(assay_lister *l)
 {
     (void)l;
@@ -740,6 +746,7 @@ const assay_trial_format assay_format_metrics = {
     .index = index_units,
     .indexed = forget_values,
     .decode = decode,
+    .lone = {ASSAY_LONE_LOG, is_named, NULL},
     .default_collections = true,
     .by_mode = true,
     .grows_at_end = true,

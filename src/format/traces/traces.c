@@ -510,6 +510,24 @@ static int list(assay_event_lister *l)
     return status;
 }
 
+static bool is_named(const char *name)
+{
+    return assay_path_ends(name, ".json.gz") || assay_path_ends(name, ".trace.json");
+}
+
+/* JSON, with a key in its first bytes that traces have. */
+static bool begins(const uint8_t *head, size_t have, uint64_t size)
+{
+    static const char *const words[] = {"\"traceEvents\"",         "\"deviceProperties\"", "\"distributedInfo\"",
+                                        "\"baseTimeNanoseconds\"", "\"displayTimeUnit\"",  "\"ph\""};
+    const char *text = (const char *)head, first = text[strspn(text, " \t\r\n\xef\xbb\xbf")];
+    (void)size;
+    for (size_t i = 0; i < sizeof words / sizeof *words && (first == '{' || first == '['); i++)
+        if (memmem(head, have, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
 static int places(assay_store *store, assay_event_place_visit *visit, void *context)
 {
     (void)store;
@@ -520,6 +538,7 @@ const assay_event_format assay_event_format_traces = {
     .name = "traces",
     .what = "traces of torch.profiler (*.pt.trace.json)",
     .by_files = true,
+    .lone = {ASSAY_LONE_TRACE, is_named, begins},
     .probe = probe,
     .list = list,
     .places = places,

@@ -1,0 +1,53 @@
+/* lone.c - see lone.h. */
+#include "trial/lone.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "trial/event_format.h"
+#include "trial/trial_format.h"
+
+/* What the formats say, those of events behind the others; NULL behind the last. */
+static const assay_lone *lone_of(unsigned i)
+{
+    const unsigned formats = assay_format_count();
+    if (i < formats)
+        return &assay_format_of(i)->lone;
+    return i - formats < assay_event_format_count() ? &assay_event_format_of(i - formats)->lone : NULL;
+}
+
+bool assay_lone_is_named(const char *place, assay_lone_kind kind)
+{
+    const char *const name = assay_path_name(place);
+    const assay_lone *lone = NULL;
+    for (unsigned i = 0; (lone = lone_of(i)); i++)
+        if (lone->kind == kind && lone->named && lone->named(name))
+            return true;
+    return false;
+}
+
+bool assay_lone_begins(const char *place, assay_lone_kind kind)
+{
+    uint8_t head[4096 + 1];
+    struct stat about = {0};
+    const assay_lone *lone = NULL;
+    const int number = assay_file_open(place, &about);
+    const ssize_t got = number >= 0 ? pread(number, head, sizeof head - 1, 0) : 0;
+    if (number >= 0)
+        close(number);
+    head[got > 0 ? got : 0] = 0;
+    for (unsigned i = 0; got > 0 && (lone = lone_of(i)); i++)
+        if (lone->kind == kind && lone->begins && lone->begins(head, (size_t)got, (uint64_t)about.st_size))
+            return true;
+    return false;
+}
+
+bool assay_is_lone_trial(const char *place)
+{
+    bool is = false;
+    for (assay_lone_kind kind = ASSAY_LONE_TENSORS; kind <= ASSAY_LONE_DUMP && !is; kind++)
+        is = assay_lone_is_named(place, kind) || assay_lone_begins(place, kind);
+    return is;
+}
