@@ -217,6 +217,12 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "lent": ({"slurm-7.out": every(100, 110) + ["0: sequence 7 was preempted, and is computed again", "azureml: The compute node vmss_3 was preempted by the platform"]}, "preempted", [], 109, 1),
     "a sequence gave way": ({"slurm-7.out": every(100, 110) + ["0: sequence 7 was preempted, and is computed again"]}, None, None, None, 0),
     "a file by its number": ({"slurm-7.out": every(100, 110) + traceback("3: ", "OSError: [Errno 113] No such place: '/scratch/x'") + ["srun: error: n1: task 3: Exited with exit code 1"]}, "disk", [3], 109, 1),
+    "ray": ({"driver.log": ["(TorchTrainer pid=1311, ip=10.0.4.7) Started distributed worker processes: "] + ["(TorchTrainer pid=1311, ip=10.0.4.7) - (node_id=ab, ip=10.0.4.%d, pid=%d) world_rank=%d, local_rank=%d, node_rank=%d"
+             % (7 + r // 2, 1400 + r % 2, r, r % 2, r // 2) for r in range(4)] + ["\x1b[36m(RayTrainWorker pid=%d, ip=10.0.4.%d)\x1b[0m step %d loss 2" % (1400 + r % 2, 7 + r // 2, s) for s in range(100, 110) for r in range(4)]
+             + traceback("(RayTrainWorker pid=1401, ip=10.0.4.8) ", "KeyError: 'mask'") + ["ray.train.base_trainer.TrainingFailedError: The Ray Train run failed. Please inspect the previous error messages for a cause."]},
+            "exception", [3], 109, 1),
+    "ray, where it started them is not said": ({"driver.log": ["(RayTrainWorker pid=%d, ip=10.0.4.%d) step %d loss 2" % (1400 + r % 2, 7 + r // 2, s) for s in range(100, 110) for r in range(4)]
+             + traceback("(RayTrainWorker pid=1401, ip=10.0.4.8) ", "KeyError: 'mask'")}, "exception", [], 109, 1),
     "lines of two kinds": ({"logs/rank_%d.log" % r: interleave(["%s loss=0.%03d" % (clock(s), 7 * s) for s in range(20)], ["%s queue %d/64" % (clock(s), s) for s in range(20)])
                             [:32] + ["%s caught %s, again in halves" % (clock(16), OOM)] * (r == 2) + ["%s loss=0.%d\n%s queue %d/64" % (clock(s), s, clock(s), s) for s in (17, 18)]
                             for r in range(4)} | {"slurm-7.out": ["slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, "time_limit", [], None, 1),
@@ -584,6 +590,7 @@ def names(checks, assay, top):
         "numbers of nodes": ({"node_%d.log" % n: interleave(*[["[default%d]:step %d loss 2" % (r, s) for s in range(100, 110)] for r in range(2)]) + (traceback("[default1]:", OOM) if n == 1 else []) for n in range(3)}, [3], ["node_1"]),
         "numbers of nodes, directories": ({"node_%d/local_rank_%d.log" % (n, r): [line[3:] for line in steps(r, 100, 110)] + (traceback("", OOM) if (n, r) == (2, 1) else []) for n in range(3) for r in range(2)}, [5], ["node_2"]),
         "nodes of unlike sizes": ({"node_%d.log" % n: interleave(*[["[default%d]:step %d loss 2" % (r, s) for s in range(100, 110)] for r in range(2 + n)]) + (traceback("[default1]:", OOM) if n == 1 else []) for n in range(2)}, [], ["node_1"]),
+        "a daemon of the job": ({"slurm-7.out": every(100, 110) + ["slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T03:00:40 DUE TO TIME LIMIT ***"]}, [], []),
         "more ranks than tasks": ({"dmesg-n2.txt": [xid]} | ranks | {"slurm.env": slurm["slurm.env"][:1] + ["SLURM_TASKS_PER_NODE=1(x2)", "SLURM_DISTRIBUTION=block"]}, [], ["n2"]),
     }
     for name, (files, who, nodes) in rows.items():

@@ -150,7 +150,8 @@ static void take_groups(const joblog_match *match, assay_log_event *e)
     if (match && match->length[GROUP_node] > 0 && match->length[GROUP_node] < sizeof e->node) {
         memcpy(e->node, match->text[GROUP_node], match->length[GROUP_node]);
         e->node[match->length[GROUP_node]] = '\0';
-        e->node[strcspn(e->node, ".,: ")] = '\0';
+        const bool address = e->node[strspn(e->node, "0123456789.")] == '\0'; /* which has points */
+        e->node[strcspn(e->node, address ? ",: " : ".,: ")] = '\0';
     }
     const bool counts = e->scope != ASSAY_LOG_RANK || e->rank < 0; /* else the line has a prefix */
     if (rank >= 0 && counts) {                                     /* "3", "0-3, 5" */
@@ -307,6 +308,9 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
     take_groups(match, &e);
     if (e.scope == ASSAY_LOG_JOB && !e.node[0] && assay_signature_is_of_pod(e.signature))
         joblog_take_pod(r, line, &e);
+    const int64_t pid = e.role == ASSAY_LOG_NOISE && e.scope == ASSAY_LOG_JOB ? group_number(match, GROUP_pid) : -1;
+    if (pid >= 0 && e.rank >= 0) /* Ray says where it started a rank */
+        ASSAY_HAVE(joblog_process_add(r, pid, e.node, e.rank));
     e.kind = kind_of(&e, match) + (e.in_traceback && is_of_another(line));
     assay_buf_init(&text, 1 << 16);
     const bool told =

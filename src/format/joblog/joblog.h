@@ -12,6 +12,7 @@ typedef struct joblog_prefix {
     double time;
     uint8_t timed; /* assay_log_timed */
     char node[64]; /* "" */
+    int64_t pid;   /* of the process that Ray says wrote the line, on that node; -1 */
     int64_t agent; /* the launcher on a node that passed the line on, where ranks are counted by local_rank; -1 */
     size_t own;    /* bytes of what launchers put in front: the process wrote the rest */
     size_t length; /* bytes of all of it, times and levels included */
@@ -266,6 +267,11 @@ typedef struct joblog_barren { /* lines that say no time and no step, in the fil
     int lines;
 } joblog_barren;
 
+typedef struct joblog_process { /* whose lines say "(RayTrainWorker pid=4711, ip=10.0.0.5)" */
+    int64_t pid, rank;
+    char node[64];
+} joblog_process;
+
 typedef struct joblog_reader {
     const assay_job_log *log;
     assay_log_file *out;
@@ -280,24 +286,25 @@ typedef struct joblog_reader {
     bool says_times;  /* its first lines have what may be times */
     int64_t per_node; /* as of joblog_prefix_of() */
     ASSAY_VEC(joblog_block) block;
-    assay_dict *writers;            /* ranks, local ranks, and nodes where there is neither */
-    ASSAY_VEC(uint32_t) block_row;  /* by writer: the place of its block, and 1 */
-    uint64_t next_look;             /* the line at which blocks of long ago are given up */
-    int64_t chained_rank;           /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
-    bool ignored;                   /* and what that one ends with is ignored */
-    double listed;                  /* the earliest time of those failures that were listed last; infinite: none */
-    ASSAY_VEC(int32_t) rank_row;    /* by rank: its place in out->rank, and 1 */
-    ASSAY_VEC(uint64_t) row_first;  /* by row of out->rank: where its first line begins in the file */
-    bool begins;                    /* what is read begins with the file, and so do lines of ranks */
-    ASSAY_VEC(joblog_slot) slot;    /* of out->event */
-    uint32_t texts[JOBLOG_NUMBERS]; /* how many events a signature has; of those without a number, the last */
-    char *clean, *behind;           /* room for a line, and for one behind it */
-    joblog_past *past;              /* JOBLOG_PASTS, by where they end */
-    uint64_t era;                   /* which those of this file have in it: others are of files before */
-    uint64_t first_front;           /* where the first line begins that has a rank in front; UINT64_MAX: none was met */
-    joblog_barren barren;           /* what was looked through last in vain */
-    joblog_form *form;              /* by the lower bits of their shapes */
-    joblog_memo *memo;              /* by the lower bits of their keys */
+    assay_dict *writers;               /* ranks, local ranks, and nodes where there is neither */
+    ASSAY_VEC(uint32_t) block_row;     /* by writer: the place of its block, and 1 */
+    uint64_t next_look;                /* the line at which blocks of long ago are given up */
+    int64_t chained_rank;              /* whose next traceback belongs to the one before; INT64_MIN: nobody's */
+    bool ignored;                      /* and what that one ends with is ignored */
+    double listed;                     /* the earliest time of those failures that were listed last; infinite: none */
+    ASSAY_VEC(int32_t) rank_row;       /* by rank: its place in out->rank, and 1 */
+    ASSAY_VEC(uint64_t) row_first;     /* by row of out->rank: where its first line begins in the file */
+    bool begins;                       /* what is read begins with the file, and so do lines of ranks */
+    ASSAY_VEC(joblog_process) process; /* of ranks that Ray started, as it says */
+    ASSAY_VEC(joblog_slot) slot;       /* of out->event */
+    uint32_t texts[JOBLOG_NUMBERS];    /* how many events a signature has; of those without a number, the last */
+    char *clean, *behind;              /* room for a line, and for one behind it */
+    joblog_past *past;                 /* JOBLOG_PASTS, by where they end */
+    uint64_t era;                      /* which those of this file have in it: others are of files before */
+    uint64_t first_front;  /* where the first line begins that has a rank in front; UINT64_MAX: none was met */
+    joblog_barren barren;  /* what was looked through last in vain */
+    joblog_form *form;     /* by the lower bits of their shapes */
+    joblog_memo *memo;     /* by the lower bits of their keys */
     size_t forms, memos;   /* powers of two: fewer for a small file, since to clear many takes as long as to read it */
     uint32_t asked, known; /* memos of late, and how many there were */
     uint32_t unasked, pause;  /* for how many lines none is asked for still, and were last */
@@ -317,6 +324,10 @@ void joblog_room_free(joblog_room *room); /* NULL is ignored */
 void joblog_line_clean(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out);
 void joblog_line_part(const joblog_reader *r, joblog_line *out);
 void joblog_line_read(const joblog_reader *r, size_t from, size_t to, bool plain, joblog_line *out);
+
+/* Keeps which rank is where: lines behind it that name the process, with its node or without, are those of the rank. False without
+ * memory. */
+bool joblog_process_add(joblog_reader *r, int64_t pid, const char *node, int64_t rank);
 
 /* ---- memo.c: what became of lines; `likeness` is what those have in common that become the same ---- */
 

@@ -1,4 +1,6 @@
 /* line.c - a line that is looked at: cleaned, and parted from what stands in front. */
+#include <stdio.h>
+#include <string.h>
 
 #include "base/path.h"
 #include "format/joblog/joblog.h"
@@ -28,6 +30,27 @@ void joblog_line_clean(const joblog_reader *r, size_t from, size_t to, bool plai
     out->place = from;
 }
 
+bool joblog_process_add(joblog_reader *r, int64_t pid, const char *node, int64_t rank)
+{
+    joblog_process *added = ASSAY_VEC_ADD(&r->process);
+    if (added) {
+        *added = (joblog_process){.pid = pid, .rank = rank};
+        snprintf(added->node, sizeof added->node, "%s", node);
+    }
+    return added;
+}
+
+/* The rank of a process, the last that was started so; -1. */
+static int64_t rank_of_process(const joblog_reader *r, const joblog_prefix *p)
+{
+    for (size_t i = r->process.count; i-- > 0;) {
+        const joblog_process *one = &r->process.list[i];
+        if (one->pid == p->pid && (!p->node[0] || strcmp(one->node, p->node) == 0))
+            return one->rank;
+    }
+    return -1;
+}
+
 void joblog_line_part(const joblog_reader *r, joblog_line *out)
 {
     joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
@@ -37,6 +60,8 @@ void joblog_line_part(const joblog_reader *r, joblog_line *out)
         out->length -= torn;
         joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
     }
+    if (out->prefix.pid >= 0 && out->prefix.rank < 0)
+        out->prefix.rank = rank_of_process(r, &out->prefix);
     out->own = out->text + out->prefix.own;
     out->own_length = out->length - out->prefix.own;
     out->body = out->text + out->prefix.length;

@@ -354,13 +354,23 @@ static bool take_task(text *t, joblog_prefix *out)
 }
 
 /* "(RayTrainWorker pid=4711, ip=10.0.0.5) ", which Ray and vLLM put in front. */
-static bool take_process(text *t)
+static bool take_process(text *t, joblog_prefix *out)
 {
+    static const char pid[] = " pid=", ip[] = " ip=";
     const char *end =
         t->left > 0 && *t->at == '(' ? memchr(t->at, ')', t->left < BRACKET_MOST ? t->left : BRACKET_MOST) : NULL;
-    if (!end || !joblog_find(t->at, (size_t)(end - t->at), " pid="))
+    const size_t length = end ? (size_t)(end - t->at) : 0;
+    const char *at = joblog_find(t->at, length, pid);
+    if (!at)
         return false;
-    skip(t, (size_t)(end - t->at) + 1);
+    text number = {at + sizeof pid - 1, (size_t)(end - at) - (sizeof pid - 1)};
+    if (out->pid < 0)
+        (void)take_number(&number, 1, 9, &out->pid);
+    at = joblog_find(t->at, length, ip);
+    if (at)
+        set_node(out, at + sizeof ip - 1,
+                 name_length(&(text){at + sizeof ip - 1, (size_t)(end - at) - (sizeof ip - 1)}));
+    skip(t, length + 1);
     (void)skip_byte(t, ' ');
     return true;
 }
@@ -393,7 +403,7 @@ static bool take_part(text *t, bool first, bool *who, joblog_prefix *out)
     }
     const bool bracket = t->left > 0 && *t->at == '[';
     const uint8_t timed = out->timed;
-    if (!take_bracket(t, first, out) && !take_process(t) && !take_host(t, out) && !take_column(t, out))
+    if (!take_bracket(t, first, out) && !take_process(t, out) && !take_host(t, out) && !take_column(t, out))
         return take_logger(t, timed != ASSAY_LOG_UNTIMED);
     *who = bracket && (out->rank != rank || out->local_rank != local) && out->timed == timed;
     return true;
@@ -403,7 +413,7 @@ void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out)
 {
     text t = {line, length};
     bool own = true;
-    *out = (joblog_prefix){.rank = -1, .local_rank = -1, .agent = -1, .time = NAN};
+    *out = (joblog_prefix){.rank = -1, .local_rank = -1, .pid = -1, .agent = -1, .time = NAN};
     (void)take_task(&t, out);
     out->own = length - t.left;
     for (int part = 0; part < PARTS_MOST; part++) {
