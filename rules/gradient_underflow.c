@@ -18,7 +18,9 @@
  * are medians of a quarter of them, `quarter` at least. Of gradients with two axes or more the rise of z is compared with
  * what may explain zeros in whole rows and columns: the two largest rises among gradients with one axis and LEAST_UNITS
  * elements (units that are dead, or inactive in the whole batch; fewer are outputs, which have no ReLU), and zeros of the
- * weights themselves (pruned). Fires when
+ * weights themselves (pruned); but units explain nothing where all gradients with one axis rise by more than `rise`, since
+ * that of the outputs has none, nor is it underflow where the zeros are those of whole rows (a table of which a batch feeds
+ * some). Fires when
  *
  *     z_end - z_begin > rise + explained, z_end > twice z_begin (or half of the other elements are left), and the loss
  *     has not come down to loss_share
@@ -38,8 +40,9 @@
 #include "selection.h"
 #include "too_few.h"
 
-/* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. */
-enum { ZEROS, IS, BY_FIGURES, WIDTH };
+/* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. IN_ROWS: as many elements are
+ * zero as so many rows of the tensor have, and not all. */
+enum { ZEROS, IS, BY_FIGURES, IN_ROWS, WIDTH };
 enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, IS_HELD, IS_KEPT, KINDS };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS, UNREACHED = SLOTS, UNCLEARED };
 enum { LEAST_UNITS = 16, LEAST_GRADIENTS = 2, NOTE_ROOM = 96 };
@@ -127,7 +130,9 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             const double row[WIDTH] = {[ZEROS] = slot == LOSSES ? assay_stats_mean(s) : share,
                                        [IS] = slot == LOSSES    ? IS_LOSS
                                               : slot == WEIGHTS ? IS_WEIGHT
-                                                                : gradient};
+                                                                : gradient,
+                                       [IN_ROWS] = item->dims == 2 && item->shape[1] > 1 && s->zeros < s->count &&
+                                                   s->zeros % (uint64_t)item->shape[1] == 0};
             if (isfinite(row[ZEROS]))
                 status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker,
                                           row);
@@ -147,6 +152,7 @@ typedef struct course {
 /* What is known of a worker by all its courses. */
 typedef struct judged {
     double first[KINDS], second[KINDS]; /* the largest two rises */
+    double least;                       /* the smallest rise of those with one axis */
     uint32_t count[KINDS], learned;     /* courses; of losses, those that came down to loss_share */
     uint32_t zero, others; /* matrices whose gradient is 0 throughout; others that have a gradient at both ends */
     bool trained;          /* a matrix has a gradient, in the beginning and in the end */
@@ -218,6 +224,8 @@ static void note_rise(judged *of, const course *c)
     const double rise = fmax(0, c->end - c->begin), first = of->first[c->is];
     of->second[c->is] = fmax(of->second[c->is], fmin(first, rise));
     of->first[c->is] = fmax(first, rise);
+    if (c->is == IS_VECTOR || c->is == IS_OUTPUT)
+        of->least = of->count[IS_VECTOR] + of->count[IS_OUTPUT] == 0 ? rise : fmin(of->least, rise);
     of->count[c->is]++;
 }
 
@@ -243,8 +251,11 @@ static double explained(const walk *w, uint32_t worker)
 {
     const judged *of = of_worker(w, worker);
     const int units = of->count[IS_VECTOR] > 0 ? IS_VECTOR : IS_OUTPUT;
-    return of->count[units] > 0 ? of->first[units] + of->second[units] + (of->first[IS_WEIGHT] + of->second[IS_WEIGHT])
-                                : NAN;
+    const double pruned = of->first[IS_WEIGHT] + of->second[IS_WEIGHT];
+    if (of->count[IS_VECTOR] + of->count[IS_OUTPUT] >= LEAST_GRADIENTS &&
+        of->least > assay_param_real(w->rule->params, "rise"))
+        return pruned;
+    return of->count[units] > 0 ? of->first[units] + of->second[units] + pruned : (double)NAN;
 }
 
 /* Have none of its matrices a gradient, two at least, and others have? */
@@ -280,11 +291,21 @@ static bool is_learned(const walk *w, uint32_t worker)
     return of->learned > 0 && of->learned == of->count[IS_LOSS];
 }
 
+/* Are all zeros in the end those of whole rows, as of a table of which a batch feeds some? */
+static bool is_in_rows(const walk *w, const course *c)
+{
+    bool all = true;
+    for (uint64_t i = c->to - c->quarter; all && i < c->to; i++)
+        all = zeros_at(w, i) == 0 || assay_series_row(w->series, w->order[i]).value[IN_ROWS] > 0;
+    return all;
+}
+
 static int test_course(const walk *w, const course *c)
 {
     const double by = assay_param_real(w->rule->params, "rise") + explained(w, c->worker);
     const bool doubles = c->end > 2 * c->begin || 2 * (1 - c->end) < 1 - c->begin;
-    const bool found = !c->by_figures && c->end - c->begin > by && doubles && !is_learned(w, c->worker);
+    const bool found =
+        !c->by_figures && c->end - c->begin > by && doubles && !is_learned(w, c->worker) && !is_in_rows(w, c);
     uint64_t begin = c->to - c->quarter;
     int status = ASSAY_OK;
     while (begin > c->from && zeros_at(w, begin - 1) > (c->begin + c->end) / 2)
