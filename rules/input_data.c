@@ -15,11 +15,13 @@
  *                  are no whole numbers with the square of the ratio
  *   labels         whole labels are one class at REPEATED steps in a row and all later ones, after steps at which they
  *                  never were; at FEW where there are three classes or more
+ *   ordered        targets that are no whole numbers come in their order: see is_ordered() (input_labels.h)
  *   probabilities  what a loss is given is not what it expects: see is_wrong_score()
  *   repeated       a TRAIN input has the rows of the one before, in any order, at REPEATED steps in a row and all later
  *                  ones, after inputs that differed; or at all steps, where a batch of EVAL that is as large has other
  *                  rows, and as many as batches have, or a loss of EVAL that gains next to nothing or loses it again;
- *                  or each batch comes several times in a row (find_echo())
+ *                  or each batch comes several times in a row (find_echo()); or a few come in a circle, which have fewer
+ *                  rows than EVAL, of whose loss next to nothing is gained (find_circle())
  *   scale          m is `ratio` times what it was, or 1 / ratio, and three times as far as it ever was before; or so
  *                  far from that of the other workers at num_steps steps in a row
  *   shape          outputs and targets of a loss that compares element by element are both broadcast, (N, 1) against (N)
@@ -590,6 +592,7 @@ static int test_label(const walk *w, uint64_t from, uint64_t to)
 {
     int status = test_classes(w, from, to);
     ASSAY_THEN(status, test_narrowed(w, from, to));
+    ASSAY_THEN(status, test_ordered(w, from, to));
     ASSAY_THEN(status, test_empty_targets(w, from, to));
     ASSAY_THEN(status, test_stuck_targets(w, from, to));
     ASSAY_THEN(status, test_evaluated_class(w, from, to));
@@ -706,15 +709,15 @@ const assay_rule_ops assay_rule_input_data = {
         "Compare how training and evaluation, and the workers, make their batches."),
     .params = params,
     .tests = ASSAY_TEXTS("alike", "answer", "bounds", "channel", "constant", "evaluated", "evaluation", "labels",
-                         "probabilities", "repeated", "scale", "shape", "shared", "sorted", "stands", "swapped",
-                         "target", "targets", "unseen"),
+                         "ordered", "probabilities", "repeated", "scale", "shape", "shared", "sorted", "stands",
+                         "swapped", "target", "targets", "unseen"),
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_NOT_LOGGED,
     .series_width = WIDTH,
     .value_units = ASSAY_TEXTS(
         [ALIKE_TEST] = "row(s)", [ANSWER] = "of the loss of a constant", [BOUNDS] = "is the value",
         [CHANNEL] = "channel(s) of one value", [CONSTANT] = "is the value", [EVALUATED] = "batch",
-        [EVALUATION] = "times that of training", [LABELS] = "is the class", [PROBABILITIES] = "saved step(s)",
-        [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
+        [EVALUATION] = "times that of training", [LABELS] = "is the class", [ORDERED] = "is the mean of the targets",
+        [PROBABILITIES] = "saved step(s)", [REPEATED_TEST] = "saved step(s) in a row", [SCALE] = "times the usual",
         [SHAPE] = "times as many pairs as elements", [SHARED] = "saved step(s) in a row", [SORTED] = "is the class",
         [STANDS] = "is the loss", [SWAPPED] = "channels", [TARGET] = "saved step(s) in a row",
         [TARGETS] = "times the usual", [UNSEEN] = "class(es)"),
@@ -727,6 +730,7 @@ const assay_rule_ops assay_rule_input_data = {
                     [EVALUATED] = "{tensor}{of} of the evaluation had training data at {when}",
                     [EVALUATION] = "{tensor}{of} of the evaluation had another scale at {when}{note}",
                     [LABELS] = "{tensor}{of} was all alike at {when}{note}",
+                    [ORDERED] = "batches come in the order of their targets, as {tensor}{of} at {when}{note}",
                     [PROBABILITIES] = "the loss was given what it does not expect at {when} ({tensor}{of}{note})",
                     [REPEATED_TEST] = "{tensor}{of} was the same batch again at {when}{note}",
                     [SCALE] = "{tensor}{of} had another scale at {when}{note}",

@@ -234,6 +234,57 @@ static inline int test_classes(const walk *w, uint64_t from, uint64_t to)
     return status;
 }
 
+/* Do the means of batches of targets go one way, but for the way back to the beginning, and does a batch hold little of what
+ * all hold? A drift has no way back, and chance goes to and fro. */
+static inline bool is_ordered(const walk *w, uint64_t from, uint64_t to, uint64_t *batches)
+{
+    enum { LEAST_BATCHES = 20 };
+    static const double WITHIN = 0.2, BACK = 0.3; /* of the variance of all; of the range of means */
+    double within = 0, sum = 0, squares = 0, low = INFINITY, high = -INFINITY, last = NAN;
+    uint64_t n = 0, up = 0, down = 0, far_up = 0, far_down = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t i = from; i < to; i++) {
+            const double *row = row_of(w, i), mean = row[SUM] / row[COUNT];
+            if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row[FLOAT] == 0 || row[COUNT] < LEAST_LABELS || !isfinite(mean))
+                continue;
+            if (pass > 0) {
+                up += mean > last;
+                down += mean < last;
+                far_up += mean - last > BACK * (high - low);
+                far_down += last - mean > BACK * (high - low);
+                last = mean;
+                continue;
+            }
+            within += row[SQUARES] / row[COUNT] - mean * mean;
+            low = fmin(low, mean);
+            high = fmax(high, mean);
+            sum += mean;
+            squares += mean * mean;
+            n++;
+        }
+    *batches = n;
+    const double between = n > 0 ? squares - sum * sum / (double)n : 0;
+    const bool rises = down == far_down && far_down > 0 && up > far_down,
+               falls = up == far_up && far_up > 0 && down > far_up;
+    return n >= LEAST_BATCHES && between > 0 && within < WITHIN * (within + between) && (rises || falls);
+}
+
+static inline int test_ordered(const walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t batches = 0;
+    const bool found = is_ordered(w, from, to, &batches);
+    int status = ASSAY_OK;
+    for (uint64_t i = from; status == ASSAY_OK && batches > 0 && i < to; i++) {
+        const double *row = row_of(w, i);
+        char note[NOTE_ROOM];
+        if (!in_mode(w, i, ASSAY_MODE_TRAIN) || row[FLOAT] == 0 || row[COUNT] < LEAST_LABELS)
+            continue;
+        snprintf(note, sizeof note, "their means go one way through all of them, and back to the beginning");
+        status = test(w, i, ORDERED, found, row[SUM] / row[COUNT], 0, note);
+    }
+    return status;
+}
+
 enum { SURE = 5, CLASSES_NAMED = 3 };
 #define CHANCE 10.0 /* a logarithm */
 

@@ -103,6 +103,52 @@ static inline echo find_echo(const walk *w, uint64_t from, uint64_t to)
     return e;
 }
 
+/* A few batches that all others of TRAIN are, each three times or more; 0: there are none. `rows`: of all of them. */
+static inline uint64_t find_circle(const walk *w, uint64_t from, uint64_t to, double *rows)
+{
+    enum { MOST = 16, TURNS = 4 };
+    uint64_t first[MOST], times[MOST] = {0}, kinds = 0, known = 0;
+    *rows = 0;
+    for (uint64_t i = from; i < to && kinds <= MOST; i++) {
+        if (!is_known(w, i) || is_one(row_of(w, i)))
+            continue;
+        uint64_t k = 0;
+        while (k < kinds && !is_same_batch(row_of(w, first[k]), row_of(w, i)))
+            k++;
+        if (k == MOST)
+            return 0;
+        if (k == kinds) {
+            first[kinds++] = i;
+            *rows += row_of(w, i)[ROWS];
+        }
+        times[k]++;
+        known++;
+    }
+    bool often = kinds >= 2 && known >= TURNS * kinds;
+    for (uint64_t k = 0; often && k < kinds; k++)
+        often = times[k] >= 3 && row_of(w, first[k])[ROWS] > 0 &&
+                row_of(w, first[k])[COUNT] / row_of(w, first[k])[ROWS] >= LEAST_FEATURES;
+    return often ? kinds : 0;
+}
+
+/* How many rows one evaluation has at least: those of its largest batch, or of as many different ones as come in a row. */
+static inline double rows_of_evaluation(const walk *w, uint64_t from, uint64_t to)
+{
+    double most = 0, rows = 0;
+    uint64_t begin = to;
+    for (uint64_t i = from; i < to; i++) {
+        const bool eval = row_of(w, i)[MODE] == ASSAY_MODE_EVAL;
+        if (eval && begin == to)
+            begin = i;
+        const bool anew = eval && i > begin && is_same_batch(row_of(w, begin), row_of(w, i));
+        rows = !eval || anew ? 0 : rows;
+        begin = !eval ? to : anew ? i : begin;
+        rows += eval ? row_of(w, i)[ROWS] : 0;
+        most = fmax(most, rows);
+    }
+    return most;
+}
+
 /* Is each batch of TRAIN one row, as often as it has room, at num_steps steps in a row and all later ones? */
 static inline int test_alike(const walk *w, uint64_t from, uint64_t to)
 {
@@ -152,12 +198,22 @@ static inline int test_repeated(const walk *w, uint64_t from, uint64_t to)
         begin = e.begin;
         snprintf(note, sizeof note, "each %llu times in a row", (unsigned long long)e.times);
     }
+    double rows = 0;
+    const uint64_t circle = found || e.times > 0 ? 0 : find_circle(w, from, to, &rows);
+    const double evaluated = circle > 0 ? rows_of_evaluation(w, from, to) : 0;
+    const bool goes_round = circle > 0 && evaluated > rows && gains_nothing(w);
+    if (goes_round) {
+        begin = from;
+        snprintf(note, sizeof note, "%llu batches of %.0f rows in all, in turn, while evaluation has %.0f",
+                 (unsigned long long)circle, rows, evaluated);
+    }
     uint64_t again = 0;
     for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
         if (!is_known(w, i))
             continue;
         again += i >= begin;
-        status = test(w, i, REPEATED_TEST, (found || e.times > 0) && i >= begin, (double)again, REPEATED, note);
+        status = test(w, i, REPEATED_TEST, (found || e.times > 0 || goes_round) && i >= begin, (double)again, REPEATED,
+                      note);
     }
     return status;
 }

@@ -16,6 +16,7 @@ enum {
     EVALUATED,
     EVALUATION,
     LABELS,
+    ORDERED,
     PROBABILITIES,
     REPEATED_TEST,
     SCALE,

@@ -51,6 +51,83 @@ def tags_of_a_row(folder):
     return shares(folder, lambda rng: (rng.random((16, 5)) < 0.4).astype(float)), [says("tags")]
 
 
+def told(folder, order, steps=60, size=16, every=1, name="MSELoss_input_1"):
+    """Targets of a set of 20 batches; order(targets, rng): how they come in a pass."""
+    made, rng, passes = Made(folder), numpy.random.default_rng(51), []
+    targets = rng.normal(0, 1, 20 * size)
+    for step in range(steps):
+        if step % 20 == 0:
+            passes = order(targets, rng)
+        if step % every == 0:
+            made.step(step, "TRAIN", step, {name: passes[step % 20 * size:][:size, None].astype("float32")})
+    return made.end()
+
+
+@case
+def targets_in_their_order(folder):
+    return told(folder, lambda t, rng: numpy.sort(t)), [says("rising", "ordered", 0)]
+
+
+@case
+def targets_in_their_order_from_the_largest(folder):
+    return told(folder, lambda t, rng: -numpy.sort(t), steps=240, every=7), [says("falling", "ordered", 0)]
+
+
+@case
+def targets_shuffled(folder):
+    return told(folder, lambda t, rng: rng.permutation(t)), [says("shuffled")]
+
+
+@case
+def targets_that_drift(folder):
+    """A series that is read once, from its beginning to its end, has no way back."""
+    return told(folder, lambda t, rng: numpy.sort(t), steps=20), [says("drift")]
+
+
+@case
+def targets_of_one_batch_a_task(folder):
+    """Each batch is of one task, in whatever order."""
+    return told(folder, lambda t, rng: numpy.sort(t).reshape(20, 16)[rng.permutation(20)].reshape(-1)), [says("tasks")]
+
+
+def in_turn(folder, batches, evaluated=64, loss=lambda k: 1.0 + 0.02 * k, columns=9):
+    """So many batches of 16 rows in turn, and an evaluation of so many rows behind every tenth step."""
+    made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(52)
+    rows, held = rng.normal(0, 1, (batches, 16, columns)), rng.normal(0, 1, (evaluated, columns))
+    for k in range(66):
+        mode, number = ("EVAL", k // 11) if k % 11 == 10 else ("TRAIN", k - k // 11)
+        x = held if mode == "EVAL" else rows[number % batches]
+        made.step(k, mode, number, {INPUT: x.astype("float32"), "MyLoss_output_0": numpy.float32(loss(number) if mode == "EVAL" else 0.97 ** number)})
+    return made.end()
+
+
+@case
+def three_batches_in_turn(folder):
+    return in_turn(folder, 3), [says("three", "repeated", 0),
+                                rule("said", "InputData", lambda e: e["first"]["note"] == "3 batches of 48 rows in all, in turn, while evaluation has 64")]
+
+
+@case
+def three_batches_in_turn_that_are_the_set(folder):
+    """Evaluation has no more rows, or gains by them, or they are points of two coordinates, or there are more of them than come again."""
+    return in_turn(folder, 3, 48), [says("all")]
+
+
+@case
+def three_batches_in_turn_that_help(folder):
+    return in_turn(folder, 3, loss=lambda k: 0.7 ** k), [says("help")]
+
+
+@case
+def three_batches_of_points_in_turn(folder):
+    return in_turn(folder, 3, columns=2), [says("points")]
+
+
+@case
+def twenty_batches_in_turn(folder):
+    return in_turn(folder, 20, 400), [says("twenty")]
+
+
 def told_one(folder, more=None):
     made, rng = Made(folder, collections={"losses": "Loss_output"}), numpy.random.default_rng(42)
     for step in range(30):

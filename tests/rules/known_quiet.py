@@ -58,6 +58,89 @@ def validation_of_a_model_that_is_tuned(folder):
     return phases(folder, [0.05 - 0.002 * k for k in range(10)], [0.4] * 10), [rule("tuned", "Overfit", fires(), **OVERFIT)]
 
 
+def gradients_of(folder, zeros, vectors=lambda step: 0.0, rows=False):
+    """A matrix of 12 rows and 7 columns and the gradients of three vectors, with shares of zeros; rows: whole rows are zero."""
+    made, random = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(61)
+
+    def cut(shape, share):
+        value = random.normal(0, 1, shape)
+        value[random.random(shape[0] if rows else shape) < share] = 0
+        return value.astype("float32")
+    for step in range(40):
+        made.step(step, "TRAIN", step, {"gradient/a.weight": cut((12, 7), zeros(step)), "loss_output": 1.0,
+                                        **{"gradient/%s.bias" % n: cut((20 if n != "out" else 5,), vectors(step)) for n in ("a", "b", "out")}})
+    return made.end()
+
+
+UNDERFLOW = lambda name, expected: rule(name, "GradientUnderflow", expected)  # noqa: E731
+
+
+@case
+def rows_that_a_batch_does_not_feed(folder):
+    """A table of which batches feed ever fewer rows: no gradient is lost."""
+    return gradients_of(folder, lambda step: step / 60, rows=True), [UNDERFLOW("rows", fires())]
+
+
+@case
+def zeros_all_over_a_matrix(folder):
+    return gradients_of(folder, lambda step: step / 60), [UNDERFLOW("zeros", found())]
+
+
+@case
+def zeros_in_all_gradients(folder):
+    """That of the outputs has as many: no unit that is dead explains them."""
+    return gradients_of(folder, lambda step: step / 45, lambda step: step / 45), [UNDERFLOW("all", found())]
+
+
+def activated(folder, of, name="sigmoid_output_0", first=0):
+    made, random = Made(folder), numpy.random.default_rng(62)
+    for step in range(first, first + 12):
+        made.step(step, "TRAIN", step, {name: of(step, random).astype("float32")})
+    return made.end()
+
+
+def sigmoid(z):
+    return 1 / (1 + numpy.exp(-z))
+
+
+ENDS = lambda name, expected: rule(name, "SaturatedActivation", expected, tensor_regex=r"(?i)(tanh|sigmoid)\w*_input")  # noqa: E731
+
+
+def at_ends(e):
+    return {f["test"] for f in e["findings"]} == {"ends"} and e["first"]["step"] == 0
+
+
+@case
+def outputs_at_both_ends_from_the_start(folder):
+    return activated(folder, lambda step, random: sigmoid(random.normal(0, 60, (16, 8)))), [ENDS("sigmoid", at_ends)]
+
+
+@case
+def tanh_at_both_ends_from_the_start(folder):
+    return activated(folder, lambda step, random: numpy.tanh(random.normal(0, 60, (16, 8))), "tanh_output_0"), [ENDS("tanh", at_ends)]
+
+
+@case
+def inputs_far_beyond_both_ends(folder):
+    return activated(folder, lambda step, random: random.normal(0, 90, (16, 8)), "tanh_input_0"), [ENDS("inputs", at_ends)]
+
+
+@case
+def outputs_that_come_to_both_ends(folder):
+    """What is learned may be sure of itself."""
+    return activated(folder, lambda step, random: sigmoid(random.normal(0, 1 + 20 * step, (16, 8)))), [ENDS("learned", fires())]
+
+
+@case
+def outputs_at_both_ends_of_a_part_of_a_training(folder):
+    return activated(folder, lambda step, random: sigmoid(random.normal(0, 60, (16, 8))), first=100), [ENDS("later", fires())]
+
+
+@case
+def gates_that_begin_open(folder):
+    return activated(folder, lambda step, random: sigmoid(random.normal(6, 1, (16, 8)))), [ENDS("open", fires())]
+
+
 def answers(folder, name, predict, labels):
     made = Made(folder)
     random = numpy.random.default_rng(1)
