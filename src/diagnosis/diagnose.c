@@ -56,6 +56,27 @@ static void let_courses_wait(suspect *list, size_t count)
         list[i].waits = certain && list[i].kind->place == ASSAY_AT_OUTCOME && list[i].kind->most == ASSAY_POSSIBLE;
 }
 
+/* Gradients that jump, come back and leave no trace in any loss, weight or number are unusual, and seldom what is wrong:
+ * what is found elsewhere does not come of them. */
+static void let_passing_jumps_wait(suspect *list, size_t count)
+{
+    enum { SOON = 10 };
+    const unsigned traces = ASSAY_X_LOSS | ASSAY_X_NONFINITE | ASSAY_X_NORM;
+    for (size_t i = 0; i < count; i++) {
+        const assay_onset_span *began = &list[i].evidence->began;
+        if (strcmp(list[i].kind->name, "gradient-jumped") != 0 || list[i].evidence->lasts)
+            continue;
+        bool passes = true;
+        for (size_t k = 0; passes && k < count; k++) {
+            const int64_t behind = list[k].evidence->began.step - began->step;
+            passes = k == i || strcmp(list[k].kind->name, "gradient-jumped") == 0 ||
+                     !(assay_finding_bit(list[k].evidence) & traces) || behind < -SOON ||
+                     behind > SOON + (began->to - began->from);
+        }
+        list[i].waits = list[i].waits || passes;
+    }
+}
+
 static int by_time_and_place(const void *a, const void *b)
 {
     const suspect *x = a, *y = b;
@@ -442,6 +463,8 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
         list[i] = (suspect){.evidence = &evidence[i], .kind = assay_cause_of(&evidence[i], facts), .number = i};
     if (status == ASSAY_OK)
         let_courses_wait(list, count);
+    if (status == ASSAY_OK)
+        let_passing_jumps_wait(list, count);
     if (status == ASSAY_OK)
         settle_beginnings(list, count);
     if (status == ASSAY_OK)

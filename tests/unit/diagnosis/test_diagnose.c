@@ -73,6 +73,21 @@ static void test_gradients_died(void)
     }
 }
 
+/* A gradient that jumps once and leaves no trace is not why evaluation is bad; it is where the loss jumps behind it, or
+ * where nothing else was found. */
+static void test_jump_that_passes(void)
+{
+    assay_evidence list[] = {evidence_of(0, "NormSpike", "history", 40, ASSAY_ROLE_GRADIENT),
+                             evidence_of(1, "Overfit", "", 200, ASSAY_ROLE_LOSS),
+                             evidence_of(2, "LossSpike", "", 41, ASSAY_ROLE_LOSS)};
+    assay_diagnosis d;
+    for (size_t count = 1; count <= 3; count++) {
+        diagnose(list, count, &NO_FACTS, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, count == 2 ? "overfits" : "gradient-jumped");
+        assay_diagnosis_release(&d);
+    }
+}
+
 /* Weights that stand for want of a gradient: nobody forgot to move them, and the cause lies further up. */
 static void test_weights_without_gradient(void)
 {
@@ -436,6 +451,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"time before severity", test_time_before_severity},
                            {"gradients died", test_gradients_died},
+                           {"jump that passes", test_jump_that_passes},
                            {"weights without a gradient", test_weights_without_gradient},
                            {"changed data", test_changed_data},
                            {"computation order", test_computation_order},
