@@ -43,6 +43,17 @@ static inline double digests_movement(const double *before, const double *row, i
     return crept ? CREPT : MOVED;
 }
 
+/* About how far it moved, in parts of its largest element: its range and its mean tell. */
+static inline double digests_size(const double *before, const double *row, int width)
+{
+    const double *a = before + width, *b = row + width;
+    const double far = fmax(
+                     fmax(fabs(a[DIGESTS_LEAST] - b[DIGESTS_LEAST]), fabs(a[DIGESTS_LARGEST] - b[DIGESTS_LARGEST])),
+                     fabs(a[DIGESTS_MEAN] - b[DIGESTS_MEAN])),
+                 scale = fmax(fabs(b[DIGESTS_LEAST]), fabs(b[DIGESTS_LARGEST]));
+    return scale > 0 ? far / scale : (double)NAN;
+}
+
 /* Does any row have a digest in its last column? */
 static inline bool digests_any(const assay_series *series, uint32_t width)
 {
@@ -53,12 +64,12 @@ static inline bool digests_any(const assay_series *series, uint32_t width)
 }
 
 /* The same rows once more; in those that have a digest, the first column gets MOVED or STOOD_STILL against the row of
- * the same tensor and worker before, where that has one. `order` is assay_series_by_tensor(). The caller frees it; NULL
+ * the same tensor and worker before, where that has one, and the column before those of the digest the size of the movement. `order` is assay_series_by_tensor(). The caller frees it; NULL
  * without memory. */
 static inline assay_series *digests_compared(const assay_series *series, const uint64_t *order, uint32_t width)
 {
     uint64_t count = assay_series_count(series);
-    double *moved = malloc((count + 1) * sizeof *moved);
+    double *moved = malloc(2 * (count + 1) * sizeof *moved), *size = moved ? moved + count + 1 : NULL;
     assay_series *made = moved ? assay_series_new(width) : NULL;
     assay_row before = {.tensor = ASSAY_NO_TENSOR};
     int status = made ? ASSAY_OK : ASSAY_ENOMEM;
@@ -70,6 +81,7 @@ static inline assay_series *digests_compared(const assay_series *series, const u
         moved[order[i]] = !pair  ? row.value[0]
                           : same ? STOOD_STILL
                                  : digests_movement(before.value, row.value, (int)width);
+        size[order[i]] = pair ? digests_size(before.value, row.value, (int)width) : (double)NAN;
         before = row;
     }
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
@@ -77,6 +89,8 @@ static inline assay_series *digests_compared(const assay_series *series, const u
         assay_row row = assay_series_row(series, i);
         memcpy(value, row.value, width * sizeof *value);
         value[0] = moved[i];
+        if (!isnan(size[i]))
+            value[width - DIGESTS_COLUMNS - 1] = size[i];
         status = assay_series_add(made, row.step, row.tensor, row.worker, value);
     }
     free(moved);
