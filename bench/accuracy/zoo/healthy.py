@@ -12,6 +12,7 @@ import healthy_fourth  # noqa: F401
 import healthy_ninth  # noqa: F401
 import healthy_sixth  # noqa: F401
 import healthy_sixteenth  # noqa: F401
+import healthy_seventeenth  # noqa: F401
 import healthy_seventh  # noqa: F401
 import healthy_tenth  # noqa: F401
 import healthy_third  # noqa: F401
