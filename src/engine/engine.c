@@ -547,8 +547,7 @@ enum { TRIALS_AT_ONCE = 32, KEPT = 32 << 20 };
  * observers go by the numbers of the trials. */
 static bool is_divisible(const assay_job *job, const assay_engine_options *options)
 {
-    bool divisible = job->trial_count > TRIALS_AT_ONCE && !options->dry_run && !options->checkpoint && !options->view &&
-                     !options->observer;
+    bool divisible = job->trial_count > TRIALS_AT_ONCE && !options->checkpoint && !options->view && !options->observer;
     for (size_t i = 0; i < assay_job_instances(job); i++) {
         const assay_need *need = assay_job_instance(job, i)->need;
         divisible = divisible && !(need && need->other_trial);
