@@ -132,6 +132,7 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
                           "compare: a comparison takes two trials or more: give several, a pattern such as 'runs/*', a "
                           "log of many runs such as mlflow.db, or --against BANDS; `assay run` looks at one");
     job->wants_curves = options->learn || options->against;
+    job->curves_asked = job->curves_asked && !job->wants_curves && !assay_job_draws(job);
     if (options->learn && job->trial_count < 2)
         return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu",
                           job->trial_count);
@@ -190,6 +191,7 @@ static int parse_job(const char *path, const run_options *options, const assay_b
     int status = prepare_rules(options, err);
     ASSAY_THEN(status, assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms,
                                        job, err));
+    job->curves_asked = path != NULL;
     if (status == ASSAY_OK && job->unsigned_s3)
         assay_s3_allow_unsigned();
     for (size_t i = 0; status == ASSAY_OK && !path && i < job->rule_count; i++)

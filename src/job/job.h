@@ -43,6 +43,7 @@ typedef struct assay_job {
     assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
     size_t implicit_count;
     bool wants_curves; /* somebody besides the formats and the comparison needs them */
+    bool curves_asked; /* of logs, only what rules and aggregations of the job ask for has curves, and the losses */
     cJSON *actions;    /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
     char *text;        /* the file, for places in messages; owned; NULL: it was not read from one */
     size_t text_size;
@@ -118,11 +119,14 @@ int assay_job_set_topology(assay_job *job, const char *topology, assay_error *er
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);
 
 /* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that
- * draws, or `wants_curves`, one loss_curve and one tensor_curves over everything (report/model/curves.h reads them).
+ * draws, or `wants_curves`, one loss_curve and one tensor_curves over everything (report/model/curves.h reads them), but for
+ * `curves_asked`.
  * The more trials, the fewer rows a trial has: ASSAY_CURVE_ROWS in all, and ASSAY_LOSS_ROWS of each loss in a mode.
  * Call once the trials and formats are final. Does nothing when they are there. 0 or ASSAY_ENOMEM. The same
  * on every rank. */
 int assay_job_add_implicit(assay_job *job);
+/* Is one of its formats one that draws? */
+bool assay_job_draws(const assay_job *job);
 enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
 enum { ASSAY_LOSS_ROWS = 1 << 22, ASSAY_LOSS_ROWS_OF_TRIAL = 100000 };
 enum { ASSAY_IMPLICIT_LOSSES, ASSAY_IMPLICIT_TENSORS, ASSAY_IMPLICITS }; /* numbers in job->implicit */

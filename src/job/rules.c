@@ -345,13 +345,18 @@ int job_read_rules(const job_reader *r, const job_document *document, assay_job 
     return status;
 }
 
-/* Drawn reports, a comparison and whoever asked for curves need them; nobody else pays for them. */
-static bool needs_implicit(const assay_job *job)
+bool assay_job_draws(const assay_job *job)
 {
     bool draws = false;
     for (int f = 0; f < job->forms->count; f++)
         draws = draws || ((job->formats >> f & 1) && job->forms->list[f].draws);
-    return draws || job->wants_curves || job->trial_count > 1;
+    return draws;
+}
+
+/* Drawn reports, a comparison and whoever asked for curves need them; nobody else pays for them. */
+static bool needs_implicit(const assay_job *job)
+{
+    return assay_job_draws(job) || job->wants_curves || job->trial_count > 1;
 }
 
 /* Adds a trial's share of what all may have; at least what the parameters allow. So memory does not grow with the

@@ -311,6 +311,27 @@ def unasked(w):
         w.checks.expect(len(set(found.values())) == 1 and "judged" in min(found.values()), "%s: %s" % (case, found))
 
 
+def asked_of_many(w):
+    """With a job, several logs are compared by what its rules ask for, whatever keeps them, and what is left out is counted; without one by all."""
+    rows = [(i, 9 - 0.2 * i, 0.1 / (1 + i)) for i in range(30)]
+    place = w.root / "asked-of-many"
+    for k in range(3):
+        scalars(place / "tb" / str(k), "1795000000", [(i, tag, value) for i, *values in rows for tag, value in zip(("train/loss", "lr"), values)])
+        logs.write(place / "csv" / str(k) / "metrics.csv", "step,train/loss,lr\n" + "".join("%d,%g,%g\n" % row for row in rows))
+    jobs = {}
+    for name, rule in (("loss", {"rule": "LossSpike"}), ("all", {"rule": "ExplodingTensor", "parameters": {"tensor_regex": ".*"}})):
+        jobs[name] = w.root / ("asked-%s.json" % name)
+        jobs[name].write_text(json.dumps({"rules": [rule]}))
+    jobs["none"] = None
+    for kind in ("tb", "csv"):
+        trials = [place / kind / str(k) for k in range(3)]
+        for name, unseen in (("loss", 1), ("all", 0), ("none", 0)):
+            got = [w.run(*trials, ranks=n, job=jobs[name]) for n in w.ranks]
+            report = got[0][1]
+            found = [t["tensors_unseen"] for t in report["comparison"]["trials"]] if report else str(got[0][0])
+            w.checks.expect(len({g[2] for g in got}) == 1 and found == 3 * [unseen], "%s with the job %s: %s" % (kind, name, found))
+
+
 def writers(w):
     """A trainer and its evaluator in a directory below: the start of the one drops nothing of the other. Megatron before 2021 wrote no colons."""
     place = w.root / "estimator"
@@ -680,7 +701,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
                      one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()

@@ -198,6 +198,15 @@ static int class_of(const assay_plan *plan, assay_source_plan *source, const uin
     return add_class(plan, source, use, uses, hash);
 }
 
+/* Is a use the report's curves of tensors, which of a log are made of what others ask for alone? Uses are in the order of the
+ * instances, and curves of tensors are the last. */
+static bool follows_others(const assay_plan *plan, const assay_source *source, uint32_t use)
+{
+    const assay_job *job = plan->job;
+    return job->curves_asked && plan->uses[use].instance == assay_job_instances(job) - 1 &&
+           job->implicit_count == ASSAY_IMPLICITS && assay_trial_is_log(source->info);
+}
+
 static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const assay_source *source,
                             assay_problems *problems)
 {
@@ -210,7 +219,8 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
         for (uint32_t u = 0; status == ASSAY_OK && u < plan->use_count; u++) {
             const assay_instance *instance = assay_job_instance(plan->job, plan->uses[u].instance);
             const assay_slot_need *slot = &instance->need->slots[plan->uses[u].slot];
-            const bool nowhere = to->scope[u].nowhere || is_left_out(instance, slot, source, t);
+            const bool nowhere = to->scope[u].nowhere || is_left_out(instance, slot, source, t) ||
+                                 (uses == 0 && follows_others(plan, source, u));
             int selects = nowhere ? 0 : assay_slot_selects(slot, source->info, t, problems);
             if (selects == 1)
                 use[uses++] = u;

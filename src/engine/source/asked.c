@@ -56,7 +56,9 @@ bool assay_asked_has(void *context, const char *name, size_t length)
     assay_asked *asked = context;
     const uint32_t tensor = assay_dict_add(asked->info->tensors, name, length);
     bool has = tensor == ASSAY_NO_ID;
-    for (size_t i = 0; i < assay_job_instances(asked->job) && !has; i++) {
+    const size_t own = asked->job->rule_count + asked->job->aggregation_count;
+    const size_t instances = asked->job->curves_asked ? own : assay_job_instances(asked->job);
+    for (size_t i = 0; i < instances && !has; i++) {
         const assay_instance *instance = assay_job_instance(asked->job, i);
         const bool never = !instance->need || instance->ops->traits & ASSAY_RULE_NOT_LOGGED;
         for (uint32_t s = 0; !never && s < instance->need->slot_count && !has; s++)
