@@ -2,6 +2,7 @@
  *
  * Use: generate_logs file DIR TAGS STEPS      one event file of TensorBoard: so many tags at so many steps, an event each
  *      generate_logs tensors DIR TAGS STEPS   the same as TensorFlow 2 writes it: each value a tensor, with its plugin
+ *      generate_logs events DIR COUNT STEPS   so many runs of such a file each, of 12 or 13 tags: 12 345 in 1000 runs
  *      generate_logs runs DIR COUNT STEPS     so many runs, in turn a CSV, an event file and a trainer_state.json */
 #include <math.h>
 #include <stdbool.h>
@@ -148,11 +149,11 @@ static void write_run(const char *folder, uint64_t run, uint64_t steps)
 int main(int argc, char **argv)
 {
     if (argc != 5) {
-        fprintf(stderr, "use: generate_logs file|tensors DIR TAGS STEPS | generate_logs runs DIR COUNT STEPS\n");
+        fprintf(stderr, "use: generate_logs file|tensors DIR TAGS STEPS | generate_logs events|runs DIR COUNT STEPS\n");
         return 2;
     }
     const uint64_t count = strtoull(argv[3], NULL, 10), steps = strtoull(argv[4], NULL, 10);
-    const bool tensors = strcmp(argv[1], "tensors") == 0;
+    const bool tensors = strcmp(argv[1], "tensors") == 0, events = strcmp(argv[1], "events") == 0;
     if (tensors || strcmp(argv[1], "file") == 0) {
         write_file(argv[2], count, steps, tensors ? &tensor : &simple);
         return 0;
@@ -161,7 +162,10 @@ int main(int argc, char **argv)
     for (uint64_t run = 0; run < count; run++) {
         char folder[PATH_ROOM];
         snprintf(folder, sizeof folder, "%s/run_%05d", argv[2], (int)run);
-        write_run(folder, run, steps);
+        if (events)
+            write_file(folder, run % 200 < 69 ? 13 : 12, steps, &simple);
+        else
+            write_run(folder, run, steps);
     }
     return 0;
 }
