@@ -90,7 +90,7 @@ class Budget:
 class Turns:
     """Which steps have laws, so that they take no more than a share of the time of all: some that follow each other, since moments need
     the step before. None: all of them. What laws take is more than their own calls: another thread that reads tensors makes the training's
-    slower. So steps with laws are held against those without, of which there are some for that. Workers do not talk to each other; those of which
+    slower. So steps with laws, the first turn, are held against those without, the second one, and from then on the latest of both. Workers do not talk to each other; those of which
     laws take less have all turns that the others have, so that what compares workers finds the steps of the slowest."""
     TOGETHER = 8  # steps of a turn
     ENOUGH, KEPT = 5, 15  # steps that are known, and that count
@@ -113,7 +113,7 @@ class Turns:
         self.count += 1
         if at == 0:
             self.part = self.affordable()
-            self.has_turn = self.place(number) < self.part
+            self.has_turn = self.place(number) < self.part and not (self.share and number == 1)
         return self.has_turn
 
     @staticmethod
