@@ -199,6 +199,7 @@ def outcome(findings, fault, until, has_laws=lambda step: True):
     """named, seen (another tensor, or later), missed: by findings from the fault's step on, until the next fault's. What a fault before
     has left broken is no news. One that is stuck is named at the first step behind it that has laws."""
     at = fault.seen_at()
+    has_laws = (lambda step: True) if fault.kind == "loss" else has_laws  # losses are kept at every step
     while fault.stuck and at < until - 1 and not has_laws(at):
         at += 1
     old = {key_of(f) for f in findings if f["step"] == at - 1}
