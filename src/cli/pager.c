@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/activity.h"
+#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
 
@@ -25,6 +26,8 @@ static bool is_installed(const char *program)
 {
     char path[PATH_MAX];
     const char *list = getenv("PATH");
+    if (strchr(program, '/'))
+        return access(program, X_OK) == 0;
     for (; list && *list; list += strspn(list, ":")) {
         const size_t length = strcspn(list, ":");
         const int size = snprintf(path, sizeof path, "%.*s/%s", (int)(length < PATH_MAX ? length : 0), list, program);
@@ -35,14 +38,31 @@ static bool is_installed(const char *program)
     return false;
 }
 
+/* Is its first word, unless a shell makes another of it, a program that is not there? What is printed would be lost. */
+static bool is_missing(const char *command)
+{
+    char word[PATH_MAX];
+    command += strspn(command, " \t");
+    const size_t length = strcspn(command, " \t");
+    if (length == 0 || length >= sizeof word || strcspn(command, "=\"'$`\\(){};&|<>~*?[") < length)
+        return false;
+    memcpy(word, command, length);
+    word[length] = '\0';
+    return !is_installed(word);
+}
+
 /* The command; NULL for none. */
 static const char *wanted(void)
 {
-    const char *said = getenv("ASSAY_PAGER");
-    said = said ? said : getenv("PAGER");
+    const char *name = getenv("ASSAY_PAGER") ? "ASSAY_PAGER" : "PAGER", *said = getenv(name);
     if (!said)
         return is_installed("less") ? "less" : NULL;
-    return *said && strcmp(said, "cat") != 0 ? said : NULL;
+    if (!*said || strcmp(said, "cat") == 0)
+        return NULL;
+    if (!is_missing(said))
+        return said;
+    assay_log_warn("%s: \"%s\": there is no such program; printing without a pager", name, said);
+    return NULL;
 }
 
 /* Starts it with the end of a pipe as its input; false when that fails. */

@@ -69,7 +69,12 @@ def pager(place, checks):
     checks.expect(not place.on_terminal("rules", ASSAY_PAGER="cat", PAGER=mark)[1].startswith("| "), "ASSAY_PAGER goes first, and cat is none")
     code, shown = place.on_terminal("rules", ASSAY_PAGER="echo \"[$LESS]\"; head -n 1 >/dev/null")
     checks.expect(code == 0 and "[FRX]" in shown, "a pager that is quit early: %d %s" % (code, shown))
-    code, shown = place.on_terminal("rules", ASSAY_PAGER="exit 3")
+    for nothing in ("no-such-pager", "/no/such/pager -R"):
+        code, shown = place.on_terminal("rules", PAGER=nothing)
+        checks.expect(code == 0 and shown == place.on_terminal("rules", ASSAY_PAGER="")[1], "PAGER=%s: %d %.200s" % (nothing, code, shown))
+    code, shown = place.on_terminal("rules", errors=True, ASSAY_PAGER="no-such-pager")
+    checks.expect('ASSAY_PAGER: "no-such-pager": there is no such program' in shown, "a pager that is not there: %.200s" % shown)
+    code, shown = place.on_terminal("rules", ASSAY_PAGER="false; exit 3")
     checks.expect(code == 0, "a pager that fails is none of our failures: %d" % code)
     code, shown = place.on_terminal("ls", "nothing-there", ASSAY_PAGER=mark)
     checks.expect(code == 2, "the exit code is that of the command: %d" % code)
