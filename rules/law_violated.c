@@ -770,7 +770,7 @@ const assay_rule_ops assay_rule_law_violated = {
     .advice = "The equation holds elsewhere, beyond doubt by rounding it does not here: a silent error of hardware, or "
               "code that changes the tensor.",
     .remedies = ASSAY_TEXTS(
-        "Take the worker named out of service and test its device and memory, if others compute the same rightly.",
+        "Take the worker named out of service and test its device and memory, if others compute the same thing correctly.",
         "Go back to the checkpoint before: what was computed wrongly has been learned from since.",
         "Look for code that changes the tensor between its module and the recording, if all workers are named."),
     .params = params,

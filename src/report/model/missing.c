@@ -64,8 +64,8 @@ const char *report_missing_words(report_missing missing, bool one)
         [REPORT_NEEDS_VALUES] = {"whole tensors", "whole tensors"},
         [REPORT_NEEDS_WEIGHTS] = {"weights", "weights"},
         [REPORT_NEEDS_TENSORS] = {"other tensors", "other tensors"},
-        [REPORT_NEEDS_WORKERS] = {"compare workers, and there is one of everything",
-                                  "compares workers, and there is one of everything"},
+        [REPORT_NEEDS_WORKERS] = {"compare workers, and only one recorded what they compare",
+                                  "compares workers, and only one recorded what it compares"},
         [REPORT_NEEDS_CHECKPOINTS] = {"look at a series of checkpoints", "looks at a series of checkpoints"},
         [REPORT_NEEDS_STEPS] = {"need more steps", "needs more steps"},
         [REPORT_NEEDS_OTHER] = {"had nothing to look at", "had nothing to look at"}};
