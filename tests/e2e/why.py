@@ -193,6 +193,8 @@ CASES = {  # name: (files, class, ranks, step, exit code)
     "paddle": ({"log/workerlog.%d" % r: [line[3:] for line in steps(r, 100, 110)] + ["ResourceExhaustedError: ", "", "Out of memory error on GPU 2. Cannot allocate 4.0GB memory on GPU 2, 38.5GB memory "
                 "has been allocated and available memory is only 1.1GB."] * (r == 2) for r in range(4)}, "gpu_memory", [2], 109, 1),
     "not placed": ({"events.txt": ["12m   Warning   FailedScheduling   pod/train-0   0/12 nodes are available: 12 Insufficient nvidia.com/gpu."]}, "launcher", [], None, 1),
+    "evicted for its disk": ({"train-worker-%d.log" % r: [line[3:] for line in steps(r, 100, 110)] for r in range(4)}
+                             | {"events.txt": ["3m   Warning   Evicted   pod/train-worker-2   The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 8Gi."]}, "disk", [2], 109, 1),
     "placed later": ({"events.txt": ["12m   Warning   FailedScheduling   pod/train-0   0/12 nodes are available: 12 Insufficient nvidia.com/gpu."],
                       "train.log": [line[3:] for line in steps(0, 100, 130)]}, None, None, None, 0),
     "no such mpi": ({"slurm-7.out": ["srun: error: cannot create mpi context for mpi/pmix_v4", "srun: error: Invalid MPI type 'pmix_v4', --mpi=list for acceptable types"]}, "launcher", [], None, 1),
