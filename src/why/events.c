@@ -90,8 +90,8 @@ static size_t level_of(const uint64_t *count, size_t outputs, size_t budget)
 
 typedef struct reading { /* outputs of a rank */
     ASSAY_VEC(assay_log_file) file;
-    ASSAY_VEC(uint64_t) count; /* events of each */
-    uint64_t events;
+    ASSAY_VEC(uint64_t) count; /* events of each, before any were left out: what is kept depends on these alone */
+    uint64_t events;           /* kept of all */
 } reading;
 
 static void cut_to(reading *r, size_t level)
@@ -99,8 +99,7 @@ static void cut_to(reading *r, size_t level)
     r->events = 0;
     for (size_t i = 0; i < r->file.count; i++) {
         assay_log_file_cut(&r->file.list[i], level);
-        r->count.list[i] = r->file.list[i].event.count;
-        r->events += r->count.list[i];
+        r->events += r->file.list[i].event.count;
     }
 }
 

@@ -665,6 +665,17 @@ def memory(checks, assay, top):
         checks.expect(several.out == done.out, "memory for few at %d ranks: %s" % (ranks, several))
 
 
+def many_in_little(checks, assay, top):
+    """Hundreds of outputs of which two events each are too many: any number of ranks keeps the same ones."""
+    directory = top / "many in little"
+    write(directory, {"rank_%d.log" % r: [line for k in range(2 + r % 3) for line in traceback("", "%sError: bad" % ("Value", "Key", "Type", "Index")[k], "a%d.py" % k)] for r in range(200)})
+    done = run([assay, "why", directory, "--json", "--quiet", "--outputs", "--memory", "1M"])
+    checks.expect("events were left out" in done.out, "many in little: %s" % done)
+    for ranks in (2, 3, 5) if LAUNCHER != "none" else ():
+        several = mpirun(ranks, [assay, "why", directory, "--json", "--quiet", "--outputs", "--memory", "1M"])
+        checks.expect(several.out == done.out, "many in little at %d ranks: %s" % (ranks, several))
+
+
 def within(checks, assay, top):
     """What is left out is given back: thousands of outputs, each with more events than there is room for, stay within the memory."""
     directory = top / "within"
@@ -749,6 +760,7 @@ def main():
         names(checks, args.assay, Path(top))
         clocks(checks, args.assay, Path(top))
         memory(checks, args.assay, Path(top))
+        many_in_little(checks, args.assay, Path(top))
         within(checks, args.assay, Path(top))
         last_lines(checks, args.assay, Path(top))
         many(checks, args.assay, Path(top))
