@@ -186,8 +186,20 @@ def check_map(write):
         breach("docs/developing.md", 1, "its map of src is not the one of .ci/check-tree.py: run .ci/check-tree.py --write")
 
 
+def check_fuzz():
+    """Each target has a number of executions; the table of threats names none that is not there."""
+    targets = {p.stem.removeprefix("fuzz_") for p in (ROOT / "tests" / "fuzz").glob("fuzz_*.c")}
+    counted = set(re.findall(r"`(\w+)` \d", (ROOT / "bench" / "reliability.md").read_text()))
+    named = set(re.findall(r"`fuzz\.(\w+\*?)`", (ROOT / "SECURITY.md").read_text()))
+    for name in sorted(targets - counted):
+        breach("bench/reliability.md", 1, "no executions of %s: run tests/fuzz/executions --write %s" % (name, name))
+    for name in sorted(n for n in named if not any(re.fullmatch(n.replace("*", ".*"), t) for t in targets)):
+        breach("SECURITY.md", 1, "there is no fuzz.%s" % name)
+
+
 def main():
     sources = 0
+    check_fuzz()
     check_map("--write" in sys.argv[1:])
     there = {p.name for top in ("include", "src", "rules") for p in ROOT.glob(top + "/**/*.[ch]")}
     scripts = {p.stem for p in ROOT.glob("tests/**/*.py")} - {p.stem for p in ROOT.glob("tests/support/*.py")}
