@@ -552,6 +552,11 @@ int assay_archive_walk_tail(assay_store_file *file, const char *path, const assa
         for (size_t i = 0; i < found->kept; i++)
             found->list[i].offset += from + at;
         status = visitor->loading(visitor->context, "", found);
+    } else if (status == ASSAY_OK && at > 0 && at + END + (bytes[at + END - 2] | bytes[at + END - 1] << 8) < have) {
+        char what[96];
+        snprintf(what, sizeof what, "%zu bytes stand behind its end, which no loader reads",
+                 have - at - END - (size_t)(bytes[at + END - 2] | bytes[at + END - 1] << 8));
+        status = visitor->unseen(visitor->context, "", what, true);
     }
     free(bytes);
     free(found);

@@ -28,6 +28,6 @@ typedef struct assay_archive_visitor {
 int assay_archive_walk(assay_store_file *file, const char *path, uint64_t offset, uint64_t length,
                        const assay_archive_visitor *visitor, assay_error *err);
 /* Looks for a pickle that runs code where no reader of the file looks: behind the end of its last zip file, or of an old
- * torch file anywhere near its end. The same. */
+ * torch file anywhere near its end. Other bytes behind that end are told to unseen(). The same. */
 int assay_archive_walk_tail(assay_store_file *file, const char *path, const assay_archive_visitor *visitor,
                             assay_error *err);

@@ -54,7 +54,9 @@ typedef struct looking {
     assay_dict *files;   /* paths */
     assay_dict *summed;  /* (path, offset, length) of records that a checksum covers: they have been read */
     assay_dict *divided; /* paths of files that consist of archives */
-    assay_dict *places;  /* of units, that were looked at: many ranks may share one */
+    assay_dict
+        *ended; /* paths of files whose end was looked at: a file may have ranges in several places of the list */
+    assay_dict *places; /* of units, that were looked at: many ranks may share one */
     ASSAY_VEC(range) ranges;
     ASSAY_VEC(task) tasks;
     const range *at; /* under way */
@@ -474,9 +476,16 @@ static int walk_file(looking *l, size_t first, size_t end, const assay_archive_v
     }
     for (size_t i = said; i < l->remarks->count; i++)
         code = code || l->remarks->list[i].state == ASSAY_VERIFY_CODE;
-    if (status == ASSAY_OK && !code)
+    const bool quiet = l->remarks->count == said;
+    size_t tail = l->remarks->count;
+    const uint32_t ends = assay_dict_count(l->ended);
+    if (status == ASSAY_OK && !code && assay_dict_add(l->ended, path, strlen(path)) == ASSAY_NO_ID)
+        status = ASSAY_ENOMEM;
+    if (status == ASSAY_OK && assay_dict_count(l->ended) > ends)
         status = assay_archive_walk_tail(file, path, visitor, &what);
-    if (status == ASSAY_OK && (l->remarks->count == said || (is_packed(path) && !code)))
+    while (tail < l->remarks->count && l->remarks->list[tail].state != ASSAY_VERIFY_CODE)
+        tail++;
+    if (status == ASSAY_OK && ((quiet && tail == l->remarks->count) || (is_packed(path) && !code)))
         status = name_unread(l, file, path);
     assay_store_close_file(file);
     return name_unreadable(l, path, status, &what, err);
@@ -500,8 +509,9 @@ static int list(looking *l, assay_error *err)
     l->files = assay_dict_new();
     l->summed = assay_dict_new();
     l->divided = assay_dict_new();
+    l->ended = assay_dict_new();
     l->places = assay_dict_new();
-    int status = l->files && l->summed && l->divided && l->places ? note_summed(l) : ASSAY_ENOMEM;
+    int status = l->files && l->summed && l->divided && l->ended && l->places ? note_summed(l) : ASSAY_ENOMEM;
     ASSAY_THEN(status, add_units(l));
     ASSAY_THEN(status, add_parts(l));
     ASSAY_THEN(status, add_beside(l));
@@ -766,6 +776,7 @@ int assay_verify_beyond(assay_comm *comm, const char *trial, const assay_trial_f
     assay_dict_free(l.files);
     assay_dict_free(l.summed);
     assay_dict_free(l.divided);
+    assay_dict_free(l.ended);
     assay_dict_free(l.places);
     assay_buf_release(&tasks);
     assay_buf_release(&mine);
