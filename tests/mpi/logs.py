@@ -515,6 +515,26 @@ def holes(w):
                         "200 zero bytes in %s: %s" % (name, done))
 
 
+def torn(w):
+    """What MLflow writes has one form: a line of another, and an end within a line where the run has ended, is a loss."""
+    loss, meta = "metrics/train/loss", "meta.yaml"
+    for what, name, old, new, said in (
+            ("a line", loss, b"\n5 ", b"\n5\xff ", "line 6: not a time, a value and a step"), ("a cut", loss, b" 19\n", b" 1", "it ends within a line, and the run has ended"),
+            ("a cut meta", meta, b"ctive\n", b"", "it ends within a line; what stood behind it"), ("still written", loss, b" 19\n", b" 1", None)):
+        place = w.root / "torn" / what.replace(" ", "-")
+        logs.mlflow(place, logs.curve(20))
+        path = place / "mlruns/1/0a1b" / name
+        path.write_bytes(path.read_bytes().replace(old, new))
+        if said is None:
+            state = place / "mlruns/1/0a1b" / meta
+            state.write_text(state.read_text().replace("status: 3", "status: 1"))
+        bodies = [w.run(place, ranks=n) for n in w.ranks]
+        done = bodies[0][0]
+        found = [p["text"] for p in bodies[0][1]["trials"][0]["problems"]]
+        w.checks.expect(len({str(b[2]) for b in bodies}) == 1 and done.code == (3 if said else 0) and (any(said in text for text in found) if said else not found),
+                        "MLflow, %s: %s: %s" % (what, found, done))
+
+
 def falls(i):
     return 1 + 7 * math.exp(-0.1 * i)
 
@@ -701,7 +721,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
                      one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()

@@ -2,6 +2,7 @@
 #include "format/metrics/mlflow.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,9 +108,12 @@ static const char *const META_KEYS[] = {"run_id",  "run_uuid",        "run_name"
                                         NULL};
 enum { RUN_ID, RUN_UUID, RUN_NAME, NAME, EXPERIMENT_ID, USER_ID, LIFECYCLE_STAGE, STATUS, START_TIME, END_TIME };
 
+enum { FINISHED = 3 }; /* of a run's states; FAILED and KILLED are behind it */
+
 typedef struct meta { /* of a run or an experiment */
     char run[TEXT], run_name[TEXT], name[TEXT], experiment[TEXT], user[TEXT];
-    bool deleted, hole; /* hole: it has zero bytes, which nobody writes into YAML */
+    bool deleted, hole,
+        torn; /* hole: it has zero bytes, which nobody writes into YAML; torn: its last line has no end */
     int status;
     int64_t started, ended;
     assay_keys keys;
@@ -191,6 +195,7 @@ static int read_meta(assay_store *store, const char *path, meta *out, assay_erro
     if (status == ASSAY_OK)
         metrics_yaml((const char *)text.data, text.size, take_meta, out);
     out->hole = status == ASSAY_OK && text.size > 0 && memchr(text.data, '\0', text.size);
+    out->torn = status == ASSAY_OK && text.size > 0 && text.data[text.size - 1] != '\n';
     assay_buf_release(&text);
     return status == ASSAY_OK ? 1 : status == ASSAY_ENOTFOUND || status == ASSAY_EBUDGET ? 0 : status;
 }
@@ -236,6 +241,10 @@ static int divide_files(metrics_place *p, const metrics_file *file, assay_error 
         experiment = (meta){0};
     if (own.hole) /* an experiment's is a file of its own here */
         name_zeros(&p->problems, ASSAY_PROBLEM_HEADER, file->path);
+    if (own.torn)
+        assay_problems_add(&p->problems, ASSAY_PROBLEM_HEADER, -1, file->path, -1,
+                           "%s: it ends within a line; what stood behind it, as the run's state, is not known",
+                           file->path);
     name_damaged(&own, &p->problems, file->path);
     name_damaged(&experiment, &p->problems, parent);
     if (lacks_id(&own) || !*own.run)
@@ -280,8 +289,11 @@ static int divide(metrics_place *p, assay_error *err)
 typedef struct reader {
     metrics_log *log;
     mlflow_values values;
-    const char *key; /* of the file: its path below the directory */
+    const char *key, *path; /* of the file: its path below the directory, and below the trial */
     bool system;
+    bool over;      /* the run has ended */
+    uint64_t lines; /* in the files before this one */
+    uint64_t odd;   /* of this one that are none of a metric */
     assay_error *err;
 } reader;
 
@@ -305,6 +317,16 @@ static bool whole(const char *text, size_t length, int64_t *value)
            (negative ? (*value = *value == 0 ? 0 : -1, true) : true);
 }
 
+/* MLflow writes nothing else into such a file: what is lost with the line is named, with the first of each file. */
+static int take_no_line(reader *r, const char *line, size_t length)
+{
+    if (r->odd++ == 0)
+        assay_problems_add(r->log->problems, ASSAY_PROBLEM_RECORD, -1, r->path, -1,
+                           "%s: line %" PRIu64 ": not a time, a value and a step: \"%.*s\"", r->path,
+                           r->log->counts[METRICS_LINES] - r->lines, (int)(length < 80 ? length : 80), line);
+    return 1;
+}
+
 static int take_line(void *context, const char *line, size_t length)
 {
     reader *r = context;
@@ -318,7 +340,7 @@ static int take_line(void *context, const char *line, size_t length)
         return ASSAY_OK;
     if ((count != 2 && count != 3 && count != 5) || !metrics_number(field[0], size[0], &time) || fabs(time) > 1e18 ||
         !metrics_number(field[1], size[1], &v.value) || (count > 2 && !whole(field[2], size[2], &v.step)))
-        return 1;
+        return take_no_line(r, line, length);
     v.time = (int64_t)time;
     v.value = mlflow_number(v.value);
     mlflow_value *added = assay_vec_add(&r->values.list, &r->values.count, &r->values.room, sizeof *added);
@@ -332,9 +354,15 @@ static int take_metric(reader *r, const char *path)
     r->system = mlflow_is_system(r->key, strlen(r->key));
     r->log->counts[METRICS_SYSTEM_METRICS] += r->system;
     r->log->file_count++;
-    const uint64_t before = r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING];
+    const uint64_t growing = r->log->counts[METRICS_GROWING];
+    r->path = path;
+    r->lines = r->log->counts[METRICS_LINES];
+    r->odd = 0;
     int status = metrics_read_lines(r->log, path, take_line, r, r->err);
-    if (status == ASSAY_OK && before == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
+    if (status == ASSAY_OK && r->over && growing != r->log->counts[METRICS_GROWING])
+        assay_problems_add(r->log->problems, ASSAY_PROBLEM_SHORT, -1, path, -1,
+                           "%s: it ends within a line, and the run has ended", path);
+    if (status == ASSAY_OK && r->lines + growing == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
         assay_problems_add(r->log->problems, ASSAY_PROBLEM_HEADER, -1, path, -1,
                            "%s: empty; MLflow leaves no such files", path);
     return status == ASSAY_OK ? mlflow_put(r->log, r->key, strlen(r->key), &r->values) : status;
@@ -400,7 +428,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     int status = read_meta(log->store, run->files[0]->path, &own, err);
     if (status != 1)
         return status;
-    reader r = {.log = log, .err = err};
+    reader r = {.log = log, .err = err, .over = own.status >= FINISHED};
     assay_names names = {0};
     status = assay_store_list(log->store, run->base, &names, NULL);
     if (status == ASSAY_OK)
