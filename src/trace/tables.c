@@ -21,6 +21,7 @@ typedef struct losses {
     uint64_t *at;     /* [kernels] its place */
 } losses;
 
+/* `sum` runs over places of all ranks: differences of two sums are only asked within one rank. */
 static int find_losses(const side *s, losses *l)
 {
     const size_t groups = s->data->groups, kernels = s->c->kernel.count;
@@ -44,6 +45,8 @@ static int find_losses(const side *s, losses *l)
             if (mark->operation == ASSAY_NO_ID)
                 continue;
             const uint32_t g = s->operation.list[mark->operation].group;
+            /* A part of the same operation does not move the start: all its kernels count what lies behind the
+             * operation before. */
             if (mark->operation != last_operation[g])
                 last_start[g] = last[g];
             l->behind[kernel] = last_start[g];
@@ -59,9 +62,12 @@ static int find_losses(const side *s, losses *l)
 
 ASSAY_ORDER_BY(compare_late, assay_trace_late, step, group, rank)
 
-/* A row for each member, all but the last one's empty. */
+/* Adds a row for each member, all but the last one's empty: the columns add up in join_late, and the count of
+ * operations has to be that of all. */
 static int add_late(side *s, const losses *l, const operation *o, void *rows)
 {
+    /* The member that came last has the shortest kernel: the others wait inside of theirs, so no clocks have to
+     * agree. */
     ASSAY_VEC(assay_trace_late) *list = rows;
     const member *m = &s->member.list[o->first], *last = m;
     int64_t second = INT64_MAX;
@@ -71,7 +77,9 @@ static int add_late(side *s, const losses *l, const operation *o, void *rows)
     for (uint32_t i = 0; i < o->members; i++)
         if (&m[i] != last && m[i].end - m[i].begin < second)
             second = m[i].end - m[i].begin;
+    /* What the group lost by the last one: how much later it came than the one before it. */
     const int64_t margin = second - (last->end - last->begin);
+    /* The own loss is capped by the margin, since a rank that made up for it delayed nobody. */
     const int64_t lost = (l->sum[l->at[last->kernel] + 1] - l->sum[l->behind[last->kernel]]) * ASSAY_TRACE_BIN;
     for (uint32_t i = 0; i < o->members; i++) {
         assay_trace_late *row = assay_vec_add(&list->list, &list->count, &list->room, sizeof *list->list);
@@ -87,7 +95,7 @@ static int add_late(side *s, const losses *l, const operation *o, void *rows)
     return ASSAY_OK;
 }
 
-/* Adds rows of the same place up. */
+/* Adds rows of the same step, group and rank up. */
 static size_t join_late(assay_trace_late *list, size_t count)
 {
     size_t kept = 0;
@@ -107,6 +115,7 @@ static size_t join_late(assay_trace_late *list, size_t count)
     return kept;
 }
 
+/* `rows` is handed over even on failure: the data owns the list and frees it. */
 int trace_find_late(side *s)
 {
     losses l = {0};
@@ -131,12 +140,14 @@ typedef struct called {              /* a kind of operation in a group, as roles
     int64_t position;                /* in it, of a send or receive; else -1 */
 } called;
 
+/* Compared as bytes, so the struct may have no gaps: two of 4 bytes, then two of 8. */
 static int compare_called(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(called));
 }
 
-/* The role of a rank in a step as bytes: all kinds of operations, and its positions where it sends or receives. */
+/* Puts the role of a rank in a step as bytes: all kinds of operations, and its positions where it sends or receives.
+ * Ranks with equal bytes do the same work, and are peers. */
 static int put_role(const side *s, const side_rank *rank, uint32_t step, assay_buf *out)
 {
     size_t count = 0;
@@ -182,6 +193,7 @@ const step_row *trace_window_of(const side *s, const side_rank *rank, uint32_t s
     return NULL;
 }
 
+/* Ranks without a window in the step have no row: they neither are peers nor are replayed. */
 static int add_work(side *s, uint32_t step, assay_dict *roles, assay_buf *key)
 {
     assay_trace_data *data = s->data;
@@ -215,7 +227,7 @@ static int compare_roles(const void *a, const void *b)
     return order ? order : ASSAY_ORDER((*x)->rank, (*y)->rank);
 }
 
-/* Medians over the ranks with the same role in a step. */
+/* Finds medians over the ranks with the same role in a step. */
 static int compare_peers(assay_trace_work *list, size_t count)
 {
     assay_trace_work **by_role = assay_alloc((count + 1) * sizeof(assay_trace_work *));
@@ -246,6 +258,7 @@ static int compare_peers(assay_trace_work *list, size_t count)
     return status;
 }
 
+/* Rows of one step stay together, in order of ranks: what_if.c relies on it. */
 int trace_find_work(side *s)
 {
     assay_trace_data *data = s->data;
@@ -265,6 +278,7 @@ int trace_find_work(side *s)
 
 /* ---- operations of a kind ---- */
 
+/* `size` is that of the group: a transfer among more ranks takes longer, so only groups of one size are compared. */
 typedef struct classed {
     const side *s;
     const operation *o;
@@ -272,7 +286,8 @@ typedef struct classed {
     int64_t in, out, size;
 } classed;
 
-/* Of the same class, in any group. */
+/* Compares by the class alone, whatever the group: texts and not their numbers, so that tables do not hang on the
+ * order in which files came. */
 static int compare_kinds(const classed *x, const classed *y)
 {
     const side *s = x->s;
@@ -328,7 +343,7 @@ static int compare_medians(const void *a, const void *b)
     return order ? order : ASSAY_ORDER(*x, *y);
 }
 
-/* Each group's median gets the lower median of those of the other groups. */
+/* Gives each group's median the lower median of those of the other groups. */
 static int compare_with_others(assay_trace_class *list, size_t count)
 {
     assay_trace_class **sorted = assay_alloc((count + 1) * sizeof(assay_trace_class *));
@@ -344,7 +359,7 @@ static int compare_with_others(assay_trace_class *list, size_t count)
     return ASSAY_OK;
 }
 
-/* What the transfers of a class would take in a sound group, for the simulation. */
+/* Sets what the transfers of a class would take in a sound group, for the simulation. */
 static void set_goals(side *s, const classed *list, size_t count, const assay_trace_class *class)
 {
     int64_t goal = class->median;
@@ -354,7 +369,7 @@ static void set_goals(side *s, const classed *list, size_t count, const assay_tr
         s->transfer_goal[list[i].number] = goal;
 }
 
-/* Groups of one kind: [from, to) of the list. */
+/* Adds the groups of one kind: [from, to) of the list. */
 static int add_kind(side *s, const classed *list, size_t from, size_t to)
 {
     const size_t first = s->data->classes;
@@ -384,6 +399,8 @@ static int compare_class_order(const void *a, const void *b)
     return order ? order : ASSAY_ORDER(x->first, y->first);
 }
 
+/* Sorting last moves the classes; `first` still leads each to its transfers. all_to_all has no sizes, since they
+ * differ by rank. */
 int trace_find_classes(side *s)
 {
     assay_trace_data *data = s->data;

@@ -52,6 +52,7 @@ typedef struct variant {
 
 /* ---- the points of a step ---- */
 
+/* Where times are equal a wait comes before an arrival: a kernel that ended let the next begin. */
 static int compare_points(const void *a, const void *b)
 {
     const point *x = a, *y = b;
@@ -74,7 +75,7 @@ static bool add_point(replay *r, uint32_t kernel, bool waits, int64_t time, int6
     return p != NULL;
 }
 
-/* Own clocks at points become own times between them; each knows where it leads. */
+/* Makes own times between points from own clocks at points; each point learns where it leads. */
 static void connect_points(replay *r, const lane *l, int64_t own_from)
 {
     point *list = r->point.list + l->first;
@@ -122,6 +123,7 @@ static int add_lane(replay *r, const assay_trace_work *work, const step_row *row
 
 /* ---- going along ---- */
 
+/* Only what the points of this step name is set: lists over all kernels would cost each step the whole trace. */
 static void prepare(replay *r)
 {
     const side *s = r->s;
@@ -142,6 +144,8 @@ static void prepare(replay *r)
     }
 }
 
+/* Excess is taken in proportion off the own time just before an arrival; what the rank did while the kernel before ran
+ * stays as it was. */
 static double own_time(const replay *r, const lane *l, const point *p, const variant *v)
 {
     const side *s = r->s;
@@ -162,8 +166,8 @@ static double transfer_time(const side *s, uint32_t o, const variant *v)
     return (double)(v->transfers && goal > 0 && goal < transfer ? goal : transfer);
 }
 
-/* A rank arrived at a kernel. Lanes that wait for it go back to the queue, behind `queued`; returns how many are there
- * then. */
+/* Notes that a rank arrived at a kernel. Lanes that wait for it go back to the queue, behind `queued`; returns how
+ * many are there then. */
 static size_t arrive(replay *r, const lane *l, uint32_t kernel, const variant *v, size_t queued)
 {
     const side *s = r->s;
@@ -183,7 +187,8 @@ static size_t arrive(replay *r, const lane *l, uint32_t kernel, const variant *v
     return queued;
 }
 
-/* Goes along as far as a lane gets; returns how many lanes are in the queue then. */
+/* Goes along as far as a lane gets; returns how many lanes are in the queue then. A lane that has to wait is on the
+ * list of one operation, and never in the queue at the same time. */
 static size_t go_on(replay *r, uint32_t number, const variant *v, size_t queued)
 {
     lane *l = &r->lane.list[number];
@@ -210,7 +215,7 @@ static size_t go_on(replay *r, uint32_t number, const variant *v, size_t queued)
     return queued;
 }
 
-/* ns that the step takes; NAN: some rank waits for ever, the files contradict one another. */
+/* Returns the ns that the step takes; NAN: some rank waits for ever, the files contradict one another. */
 static double simulate(replay *r, const variant *v)
 {
     size_t queued = 0;
@@ -246,6 +251,7 @@ typedef struct totals {
     bool *simulated_alone; /* [ranks] */
 } totals;
 
+/* `expected` is over all operations, so what the step before counted has to go, by the points that it left. */
 static void clear_expected(replay *r)
 {
     for (size_t i = 0; i < r->point.count; i++)
@@ -253,7 +259,7 @@ static void clear_expected(replay *r)
             r->expected[r->s->mark[r->point.list[i].kernel].operation] = 0;
 }
 
-/* The rows [from, to) of the work are those of a step. */
+/* Builds a step: the rows [from, to) of the work are those of it. */
 static int build_step(replay *r, size_t from, size_t to)
 {
     const assay_trace_work *work = r->s->data->work;
@@ -266,7 +272,7 @@ static int build_step(replay *r, size_t from, size_t to)
     return ASSAY_OK;
 }
 
-/* A step as it was, and without what concerns all ranks. */
+/* Replays a step as it was, and without what concerns all ranks. */
 static void add_step(replay *r, size_t from, size_t to, totals *t)
 {
     const assay_trace_work *work = r->s->data->work;
@@ -277,6 +283,7 @@ static void add_step(replay *r, size_t from, size_t to, totals *t)
         last = work[i].to > last ? work[i].to : last;
     }
     t->measured += (double)(last - first);
+    /* NAN of one step makes the sum NAN: nothing is then said of any, rather than of some. */
     t->simulated += simulate(r, &(variant){.rank = -1});
     t->ideal += simulate(r, &(variant){.rank = -1, .own = true, .transfers = true});
     t->own += simulate(r, &own);
@@ -292,7 +299,7 @@ static void add_step(replay *r, size_t from, size_t to, totals *t)
     }
 }
 
-/* A step without what one rank does above the median, for each rank that was chosen. */
+/* Replays a step without what one rank does above the median, for each rank that was chosen. */
 static void add_ranks(replay *r, size_t from, size_t to, totals *t)
 {
     for (size_t i = from; i < to && !isnan(t->simulated); i++) {
@@ -317,6 +324,7 @@ static int replay_steps(replay *r, totals *t, void (*add)(replay *, size_t, size
     return status;
 }
 
+/* Figures are finite: no NAN is put into `most`. */
 static int compare_descending(const void *a, const void *b)
 {
     return ASSAY_ORDER(*(const double *)b, *(const double *)a);
@@ -333,6 +341,7 @@ static int choose_alone(const side *s, totals *t)
     memcpy(sorted, t->most, s->rank.count * sizeof *sorted);
     qsort(sorted, s->rank.count, sizeof *sorted, compare_descending);
     const double least = s->rank.count > MOST ? sorted[MOST - 1] : -INFINITY;
+    /* First those above the least, then as many equal to it as there is room for. */
     for (int equal = 0; equal < 2; equal++)
         for (size_t i = 0; i < s->rank.count && chosen < (s->rank.count > MOST ? MOST : s->rank.count); i++)
             if (s->rank.list[i].evaluated && (equal ? t->most[i] == least : t->most[i] > least)) {
@@ -343,7 +352,7 @@ static int choose_alone(const side *s, totals *t)
     return ASSAY_OK;
 }
 
-/* The ranks without which most would be saved. */
+/* Lists the ranks without which most would be saved. */
 static void list_ranks(const side *s, const totals *t, assay_trace_what_if *out)
 {
     enum { MOST = sizeof out->rank / sizeof *out->rank };
@@ -378,6 +387,7 @@ static void release(replay *r)
     free(r->blocked);
 }
 
+/* Two passes over the steps: the first finds what each rank could save, the second simulates the chosen ones. */
 int trace_what_if(side *s)
 {
     const size_t kernels = s->c->kernel.count + 1, operations = s->operation.count + 1;

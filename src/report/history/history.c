@@ -13,6 +13,8 @@
 
 #include <assay/timeline.h> /* assay_natural_order() */
 
+/* Statuses come from a report.json, which may be of any version or of a stranger: a word that is not known counts as
+ * no rule. */
 static history_mark mark_of(const cJSON *rule)
 {
     static const struct {
@@ -29,6 +31,7 @@ static history_mark mark_of(const cJSON *rule)
     return HISTORY_ABSENT;
 }
 
+/* A severity that is missing or not known is the least: such a rule never fails a run. */
 static int severity_of(const cJSON *rule)
 {
     for (int s = ASSAY_ERROR; s > ASSAY_INFO; s--)
@@ -37,7 +40,7 @@ static int severity_of(const cJSON *rule)
     return ASSAY_INFO;
 }
 
-/* "2026-11-22T16:40:07Z" as seconds since 1970. */
+/* Reads "2026-11-22T16:40:07Z" as seconds since 1970. */
 static bool read_date(const char *text, int64_t *when)
 {
     struct tm t = {.tm_isdst = 0};
@@ -88,6 +91,7 @@ static bool grow(assay_report_history *h)
     return report != NULL;
 }
 
+/* The list may move: no pointer to a rule outlasts the making of another one. */
 history_rule *assay_history_rule(assay_report_history *h, const char *name)
 {
     for (size_t i = 0; i < h->rules; i++)
@@ -108,6 +112,8 @@ history_rule *assay_history_rule(assay_report_history *h, const char *name)
     return rule;
 }
 
+/* Several trials of a report put their marks into the same place: the marks are numbered so that the one that counts
+ * most is the greatest. */
 int assay_history_put_mark(assay_report_history *h, const char *name, int severity, history_mark mark)
 {
     history_rule *rule = assay_history_rule(h, name);
@@ -118,6 +124,7 @@ int assay_history_put_mark(assay_report_history *h, const char *name, int severi
     return ASSAY_OK;
 }
 
+/* Where memory fails, the figure already counts, with what there is of it: assay_history_release frees the rest. */
 int assay_history_put_figure(assay_report_history *h, const char *name, double value)
 {
     size_t i = 0;
@@ -148,6 +155,8 @@ static int take_trial(assay_report_history *h, const cJSON *trial)
     return status;
 }
 
+/* The report counts only once its taker adds 1 to `reports`: until then marks go into a column that the next report
+ * would take over. */
 int assay_history_begin(assay_report_history *h, const char *path, const char *verdict, const char *name,
                         const char *started)
 {
@@ -164,6 +173,8 @@ int assay_history_begin(assay_report_history *h, const char *path, const char *v
     return ASSAY_ENOMEM;
 }
 
+/* assay_report_parse has made sure that `trials` is a list; all else of the document may be missing or of another
+ * type. */
 static int take_report(assay_report_history *h, const char *path, const cJSON *document, int64_t file_time,
                        assay_error *err)
 {
@@ -218,13 +229,15 @@ static void sort_by_name(assay_report_history *h)
     h->by_name = numbered;
 }
 
-/* The severest first, then by name. */
+/* Puts the severest first, then goes by name. */
 static int by_severity(const void *a, const void *b)
 {
     const history_rule *x = a, *y = b;
     return x->severity != y->severity ? (x->severity > y->severity ? -1 : 1) : strcmp(x->name, y->name);
 }
 
+/* Called once all reports are there. Marks stay where they are: each report knows its column, so only the list of
+ * reports changes. */
 void assay_history_sort(assay_report_history *h)
 {
     bool dated = true;
@@ -272,7 +285,7 @@ static bool is_tested(history_mark mark)
     return mark == HISTORY_FOUND || mark == HISTORY_QUIET;
 }
 
-/* The first report since which every test of the rule came out so. */
+/* Finds the first report since which every test of the rule came out so. Reports that did not test it break nothing. */
 static size_t unbroken_since(const assay_report_history *h, const history_rule *rule, history_mark mark)
 {
     size_t since = h->reports - 1;
@@ -289,6 +302,7 @@ static size_t unbroken_since(const assay_report_history *h, const history_rule *
 history_course assay_history_course(const assay_report_history *h, const history_rule *rule)
 {
     history_course course = {.since = SIZE_MAX};
+    /* Reports after the last test; stays SIZE_MAX where the rule was never tested. */
     size_t untested_since = SIZE_MAX; /* once it was tested */
     for (size_t i = 0; i < h->reports; i++) {
         course.now = assay_history_mark(h, rule, i);
@@ -302,6 +316,8 @@ history_course assay_history_course(const assay_report_history *h, const history
     return course;
 }
 
+/* Tells what --fail-on asks: a rule above info has findings in the newest report that its last test before had not, or is
+ * not tested in it for the first time. Where the newest tested nothing at all, that is worse too. */
 bool assay_history_is_worse(const assay_report_history *h)
 {
     bool tested = false;

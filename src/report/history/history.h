@@ -67,7 +67,8 @@ typedef struct assay_report_history {
 int assay_history_add(assay_report_history *history, const char *path, const void *text, size_t size, int64_t file_time,
                       assay_error *err);
 /* Adds the trial of that number of an outcome, as a report of its own. They are in order of the times at which they
- * started if all say so, else in the order of adding; where that is the byte order of their names, numbers in these count. ASSAY_ENOMEM. (nights.c) */
+ * started if all say so, else in the order of adding; where that is the byte order of their names, numbers in these
+ * count. ASSAY_ENOMEM. (nights.c) */
 int assay_history_add_trial(assay_report_history *history, const assay_outcome *outcome, size_t number,
                             assay_error *err);
 /* After sorting: makes a rule of each figure, tested where enough runs before have it. ASSAY_ENOMEM. (nights.c) */

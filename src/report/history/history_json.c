@@ -29,6 +29,7 @@ static void put_date(assay_listing *rows, const assay_report_history *h, size_t 
     assay_listing_text(rows, is ? text : NULL);
 }
 
+/* Words are those of report.json, so that a program compares them without a table; "not there" is null. */
 static const char *word_of(history_mark mark)
 {
     static const int statuses[HISTORY_MARKS] = {[HISTORY_ABSENT] = -1,
@@ -39,6 +40,7 @@ static const char *word_of(history_mark mark)
     return statuses[mark] < 0 ? NULL : assay_verdict_status_name(statuses[mark]);
 }
 
+/* JSON has the band as one object and CSV as two columns: the listing leaves out what is not of its form. */
 static void put_figure(assay_listing *rows, const history_figure *figure)
 {
     const bool banded = figure && figure->band.runs > 0;

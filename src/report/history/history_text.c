@@ -10,9 +10,10 @@
 #include "report/history/history.h"
 #include "report/text/layout.h"
 
+/* OTHER_COLUMNS is about what the table needs beside the marks. A list of more names than NAMED is not read. */
 enum { DATE_ROOM = 96, LINE_ROOM = 400, NAMED = 6, MOST_MARKS = 60, LEAST_MARKS = 8, OTHER_COLUMNS = 50 };
 
-/* When a report is from: its date, or the trial that it is of. */
+/* Says when a report is from: its date, or the trial that it is of. */
 static const char *date_of(const assay_report_history *h, size_t report, char room[DATE_ROOM])
 {
     if (h->report[report].name) {
@@ -32,13 +33,14 @@ typedef struct change {
     const char *what; /* behind the name of the rule, before the date */
 } change;
 
+/* To a reader "no data", an error and a rule that is gone are one kind of change: it was not tested. */
 static bool befell(const change *c, const history_course *course)
 {
     const bool lost = course->now == HISTORY_NO_DATA || course->now == HISTORY_ERROR || course->now == HISTORY_ABSENT;
     return course->since != SIZE_MAX && (c->now == HISTORY_NO_DATA ? lost : c->now == course->now);
 }
 
-/* Returns how many rules it befell. */
+/* Returns how many rules the change befell, of which at most NAMED are named. */
 static size_t put_change(const assay_report_history *h, const change *c, bool first, assay_buf *out)
 {
     size_t count = 0;
@@ -65,7 +67,7 @@ static const char *unit_of(const assay_report_history *h)
     return h->reports > 0 && h->report[0].name ? "run" : "report";
 }
 
-/* What the newest report says where no rule has findings: what it did not test is no pass. */
+/* Says what the newest report has where no rule has findings: what it did not test is no pass. */
 static void put_quiet(const assay_report_history *h, assay_buf *out)
 {
     size_t quiet = 0, silent = 0;
@@ -115,7 +117,7 @@ static const char *word_of(history_mark mark)
     return words[mark];
 }
 
-/* A line of ours, broken to the terminal's width. */
+/* Puts a line of ours, broken to the terminal's width. */
 static void put_line(const assay_draw *draw, const char *text, assay_buf *out)
 {
     assay_text_put_wrapped(out, draw, 0, NULL, text, strlen(text));
@@ -137,7 +139,8 @@ static void put_row(const assay_report_history *h, const history_rule *rule, siz
     assay_table_cell(table, marks);
 }
 
-/* Returns how many rows. */
+/* Puts a row for each rule that changed, or for all; returns how many. The newest reports are those whose letters
+ * stay where the width is too small. */
 static size_t put_rows(const assay_report_history *h, bool all, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"rule", "severity", "newest", "since", "findings in", "reports"};
@@ -184,7 +187,8 @@ static void put_reports(const assay_report_history *h, const assay_draw *draw, a
     put_line(draw, line, out);
 }
 
-/* The band that the newest run was held against, and the runs that were outside of theirs, drawn over all. */
+/* Puts the band that the newest run was held against, and the runs that were outside of theirs, drawn over all. Names
+ * go from the newest back, as the answer is about now. */
 static void put_figure(const assay_report_history *h, const history_rule *rule, const assay_draw *draw, assay_buf *out)
 {
     const history_figure *figure = rule->figure;
@@ -224,6 +228,7 @@ static void put_figure(const assay_report_history *h, const history_rule *rule, 
     free(place);
 }
 
+/* `draw` is NULL where no terminal reads: then lines are whole. */
 int assay_history_put_text(const assay_report_history *h, bool all, const assay_draw *draw, assay_buf *out)
 {
     assay_buf answer = ASSAY_BUF(out->ceiling);

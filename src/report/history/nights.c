@@ -14,8 +14,9 @@
 #include "report/model/curves.h"
 #include "report/model/report_model.h"
 
-/* Of fewer than LEAST runs a median and a deviation say nothing. WINDOW forgets what a training was long ago, so that a
- * figure may drift with code and data, run by run within its band. */
+/* Of fewer than LEAST runs a median and a deviation say nothing. WINDOW forgets what a training was long ago, so that
+ * a figure may drift with code and data, run by run within its band. NAME_ROOM holds the name of a tensor of usual
+ * length; a longer one is cut and two that differ behind it would be one figure. */
 enum { WINDOW = 50, LEAST = 5, NAME_ROOM = 700 };
 static const double LIMIT = 6, MARGIN = 0.05;
 
@@ -35,6 +36,7 @@ static history_mark mark_of(int status)
     }
 }
 
+/* A trial that could not be opened has its rules too, with the status Error. */
 static int take_rules(assay_report_history *h, const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
@@ -45,7 +47,7 @@ static int take_rules(assay_report_history *h, const assay_outcome *outcome, con
     return ASSAY_OK;
 }
 
-/* The last value of each loss. */
+/* Takes the last value of each loss. */
 static int take_losses(assay_report_history *h, const assay_outcome *outcome, size_t number)
 {
     const assay_trial_outcome *trial = &outcome->trials[number];
@@ -63,6 +65,8 @@ static int take_losses(assay_report_history *h, const assay_outcome *outcome, si
     return status;
 }
 
+/* A trial that could not be read counts as a report, so that a night that failed is seen; its verdict is the text of
+ * the failure. */
 int assay_history_add_trial(assay_report_history *h, const assay_outcome *outcome, size_t number, assay_error *err)
 {
     const assay_trial_outcome *trial = &outcome->trials[number];
@@ -93,7 +97,8 @@ static double median_of(double *x, size_t n)
     return n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
 }
 
-/* What is above the band of these finite figures is outside of it. */
+/* Makes the band of some figures, all finite: what is above it is outside. In logarithms a factor counts the same at
+ * every size of loss, and 0.6745 and 1.2533 make both deviations those of a normal distribution. */
 static history_band band_of(const double *inside, size_t n)
 {
     double x[WINDOW], sum = 0;
@@ -113,13 +118,15 @@ static history_band band_of(const double *inside, size_t n)
         sum += x[i];
     }
     const double deviation = median_of(x, n);
+    /* More than half of the figures may be equal: then the mean deviation stands in for the median of them. */
     const double scale = deviation > 0 ? deviation / 0.6745 : 1.2533 * sum / (double)n;
     const double width = fmax(LIMIT * scale, MARGIN * (positive ? 1 : fabs(middle)));
     band.high = positive ? exp(middle + width) : middle + width;
     return band;
 }
 
-/* Judges a figure run by run, in order of time; its marks become those of a rule. */
+/* Judges a figure run by run, in order of time; its marks become those of a rule. Called after sorting, so `number`
+ * finds the figure's value. */
 static int judge(assay_report_history *h, history_figure *figure)
 {
     double inside[WINDOW];
@@ -152,6 +159,7 @@ static int judge(assay_report_history *h, history_figure *figure)
     return ASSAY_OK;
 }
 
+/* Figures are not added any more: rules point into their list. */
 int assay_history_judge(assay_report_history *h)
 {
     int status = ASSAY_OK;

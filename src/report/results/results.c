@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "report/results/results_internal.h"
 
+/* Decides the table of an aggregation: pairs go to the tables of confusion matrices, all others to those of classes. */
 bool results_counts_pairs(const assay_instance *aggregation)
 {
     return aggregation->ops && strcmp(aggregation->ops->name, "confusion") == 0;
@@ -37,7 +38,7 @@ static void take_statistics(const assay_stats *s, results_tensor *row)
     row->abs_max = assay_stats_abs_max(s);
 }
 
-/* Figures that the training saved in place of the tensor. */
+/* Takes figures that the training saved in place of the tensor. Kinds that it did not save stay NaN. */
 static void take_reductions(const assay_tensor_view *view, results_tensor *row)
 {
     const struct {
@@ -61,6 +62,8 @@ static void take_reductions(const assay_tensor_view *view, results_tensor *row)
     }
 }
 
+/* The engine shows tensors in order of trial, step, tensor and worker, and the ranks continue one another: so rows of
+ * ranks one after the other are sorted. */
 static int add_tensor(void *context, uint32_t trial, const assay_step_info *step, const assay_tensor_view *view,
                       assay_error *err)
 {
@@ -84,6 +87,7 @@ static int add_tensor(void *context, uint32_t trial, const assay_step_info *step
     return assay_spool_add(&r->tensors, &row, err);
 }
 
+/* What a call adds to the totals is of this rank alone until results_join_totals. */
 static int add_counts(void *context, uint32_t trial, uint32_t aggregation, const assay_step_info *step,
                       const assay_counter *counter, assay_error *err)
 {

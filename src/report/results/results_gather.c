@@ -7,13 +7,15 @@
 
 /* ---- names ---- */
 
+/* Columns of text are as wide as the longest text of any rank, so all ranks have to agree on widths before one
+ * writes. */
 static void widen(uint32_t *width, size_t length)
 {
     *width = length > *width ? (uint32_t)length : *width;
 }
 
-/* How wide the columns have to be for findings of rules that look at time: what these name is no worker or tensor of
- * the trial. */
+/* Puts how wide the columns have to be for findings of rules that look at time: what these name is no worker or
+ * tensor of the trial. */
 static void put_widths_in_time(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     uint32_t worker = 0, unit = 0;
@@ -44,6 +46,7 @@ static void put_names(const assay_outcome *outcome, assay_buf *out)
     }
 }
 
+/* Bytes of rank 0 of the same program: a count that does not fit them is a fault of ours, not of a file. */
 static int take_dict(assay_cursor *in, assay_dict **out, uint32_t *width)
 {
     uint32_t count = assay_get_u32(in);
@@ -58,6 +61,7 @@ static int take_dict(assay_cursor *in, assay_dict **out, uint32_t *width)
     return status == ASSAY_OK && in->failed ? ASSAY_EINTERNAL : status;
 }
 
+/* A trial that could not be opened has no names, but its place in the list. */
 static int take_names(const assay_job *job, const assay_buf *bytes, results_names *out)
 {
     assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
@@ -153,6 +157,7 @@ static void put_totals(const assay_results *r, assay_buf *out)
     }
 }
 
+/* Rank 0 already has its own totals in its counters, so only the others send. */
 int results_join_totals(assay_comm *comm, assay_results *results, assay_error *err)
 {
     bool first = assay_comm_rank(comm) == 0;
@@ -180,6 +185,7 @@ int results_join_totals(assay_comm *comm, assay_results *results, assay_error *e
 
 /* ---- findings ---- */
 
+/* A unit that is too long is cut: the column has one width in the file, and the report has the whole text. */
 static void take_unit(const assay_trial *info, const report_rule *rule, const assay_finding *f, char unit[RESULTS_UNIT])
 {
     assay_buf text = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -188,6 +194,8 @@ static void take_unit(const assay_trial *info, const report_rule *rule, const as
     assay_buf_release(&text);
 }
 
+/* Rank 0 alone has the findings after the rules ended; their texts belong to the outcome, which has to outlive the
+ * rows. */
 int results_take_findings(assay_results *results, const assay_outcome *outcome, assay_error *err)
 {
     int status = ASSAY_OK;

@@ -69,7 +69,8 @@ typedef struct results_table {
 /* The tables of a collection; the first is that of the statistics. Not collective. */
 void results_make_tables(assay_results *results, const results_names *names, results_table table[RESULTS_TABLES]);
 
-/* results_gather.c: rank 0's names to everyone; totals to rank 0; findings into rank 0's spool. Collective. */
+/* results_gather.c: rank 0's names to everyone, and totals to rank 0: collective. Findings into rank 0's spool: there
+ * alone. */
 int results_share_names(assay_comm *comm, const assay_results *results, const assay_outcome *outcome,
                         results_names *out, assay_error *err);
 void results_release_names(results_names *names);

@@ -20,6 +20,7 @@ static void add_numbers(results_table *t, int kind, const char *const *names)
         add_column(t, *names, kind, 8, NULL);
 }
 
+/* Totals are over all steps, so they have no columns for one. */
 static void add_where(results_table *t, const results_names *names, bool with_step)
 {
     add_column(t, "trial", ASSAY_COLUMN_TEXT, names->trial_width, NULL);
@@ -32,6 +33,7 @@ static void add_where(results_table *t, const results_names *names, bool with_st
 
 /* ---- rows ---- */
 
+/* Bytes behind the text are 0, as fixed strings of HDF5 and strnlen of the text forms have it. */
 static void put_text(uint8_t **at, const char *text, size_t length, size_t width)
 {
     size_t n = length < width ? length : width;
@@ -51,6 +53,7 @@ static void put_8(uint8_t **at, const void *value)
     *at += 8;
 }
 
+/* A tensor that no name was given for has an empty cell, not a failure: the row's figures hold without it. */
 static void put_name(uint8_t **at, const assay_dict *dict, uint32_t id, size_t width)
 {
     size_t length = 0;
@@ -69,6 +72,7 @@ static void put_where(uint8_t **at, const assay_results *r, const results_names 
     put_8(at, &where->mode_step);
 }
 
+/* Values go in the order in which make_statistics adds the columns; put_8 copies integers and reals alike. */
 static void expand_tensor(const results_table *table, const assay_results *r, const results_names *names,
                           const void *item, uint8_t *row)
 {
@@ -100,6 +104,7 @@ static void expand_count(const results_table *table, const assay_results *r, con
     put_8(&row, &c.count);
 }
 
+/* A finding in time has no step; its `step` is then a time, which has a column of its own. */
 static void expand_finding(const results_table *table, const assay_results *r, const results_names *names,
                            const void *item, uint8_t *row)
 {
@@ -171,6 +176,7 @@ static void make_counts(assay_results *r, const results_names *names, const char
     add_column(t, "count", ASSAY_COLUMN_U64, 8, "samples");
 }
 
+/* The order is that of the file, and results_write.c takes the first for what needs no job. */
 void results_make_tables(assay_results *r, const results_names *names, results_table table[RESULTS_TABLES])
 {
     make_statistics(r, names, &table[0]);

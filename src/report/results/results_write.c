@@ -16,7 +16,7 @@
  * reader of part of a table reads whole chunks of rows. */
 enum { BATCH_BYTES = 4 << 20, CHUNK_ROWS = 1 << 12, FORMAT_VERSION = 1 };
 
-/* Items made into rows, so many at a time. */
+/* Makes items into rows, so many at a time. */
 typedef struct batches {
     const results_table *table;
     const assay_results *results;
@@ -53,7 +53,7 @@ static int make_rows(batches *b, uint64_t first, uint64_t count, assay_error *er
 
 /* ---- HDF5 ---- */
 
-/* How many rows there are, and how many of them lie before this rank's; and the most of one rank. */
+/* Counts the rows of all ranks, those before this rank's, and the most of one rank. Collective. */
 static int count_rows(assay_comm *comm, uint64_t mine, uint64_t *before, uint64_t *all, uint64_t *most,
                       assay_error *err)
 {
@@ -76,6 +76,7 @@ static int count_rows(assay_comm *comm, uint64_t mine, uint64_t *before, uint64_
     return status;
 }
 
+/* Units are attributes, since a column of a compound type has none. Collective, as all calls of hdf5_file.h. */
 static int put_units(assay_hdf5_file *file, const results_table *t, assay_error *err)
 {
     int status = assay_hdf5_put_text(file, t->name, "about", t->about, err);
@@ -88,6 +89,8 @@ static int put_units(assay_hdf5_file *file, const results_table *t, assay_error 
     return status;
 }
 
+/* Ranks with fewer rows go on with empty batches: a write that one rank left out would hang the others. A failure to
+ * make rows goes into assay_hdf5_write, which agrees on it. */
 static int write_table(assay_comm *comm, assay_hdf5_file *file, const results_table *t, const assay_results *results,
                        const results_names *names, assay_error *err)
 {
@@ -134,6 +137,7 @@ static int write_tables(assay_comm *comm, assay_hdf5_file *file, assay_results *
     return status == ASSAY_OK ? assay_hdf5_finish(file, err) : status;
 }
 
+/* Collective. The file has its name only once it is whole. */
 int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const assay_outcome *outcome,
                              const assay_results_origin *origin, const char *path, assay_error *err)
 {
@@ -157,6 +161,8 @@ int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const ass
 
 /* ---- rows of text ---- */
 
+/* All columns but texts are of 8 bytes, hence both readings; that of a text may lie at the row's end, hence no byte
+ * is read there. */
 static void put_csv_value(assay_buf *out, const assay_column *c, const uint8_t *row)
 {
     double real;
@@ -190,6 +196,7 @@ static void put_json_value(assay_jw *w, const assay_column *c, const uint8_t *ro
         assay_jw_i64(w, c->name, number);
 }
 
+/* CSV and JSON come from the columns of the HDF5 table, so the forms cannot disagree. */
 static void put_row(const batches *b, const uint8_t *row, assay_buf *out)
 {
     assay_jw w = assay_jw_over(out);
@@ -208,7 +215,7 @@ static void put_row(const batches *b, const uint8_t *row, assay_buf *out)
     assay_put_u8(out, '\n');
 }
 
-/* The next rows of this rank as lines; none are left when nothing was added. */
+/* Puts the next rows of this rank as lines; none are left when nothing was added. */
 static int put_lines(batches *b, uint64_t *at, assay_buf *out, assay_error *err)
 {
     uint64_t left = b->table->items->count - *at, count = left < b->most ? left : b->most;
@@ -219,6 +226,7 @@ static int put_lines(batches *b, uint64_t *at, assay_buf *out, assay_error *err)
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
+/* EIO stands for a short write that left errno at 0. */
 static int write_text(FILE *file, const char *path, const assay_buf *text, assay_error *err)
 {
     const int status = assay_buf_status(text);
@@ -229,8 +237,8 @@ static int write_text(FILE *file, const char *path, const assay_buf *text, assay
     return ASSAY_OK;
 }
 
-/* Every rank sends its lines to rank 0, batch after batch; an empty message is the last. Failures do not stop the
- * messages. */
+/* Sends lines to rank 0, batch after batch; an empty message is the last. Failures do not stop the messages: rank 0
+ * waits for that last one. */
 static int send_lines(assay_comm *comm, batches *b, assay_error *err)
 {
     assay_buf lines = ASSAY_BUF(SIZE_MAX);
@@ -247,6 +255,8 @@ static int send_lines(assay_comm *comm, batches *b, assay_error *err)
     return status == ASSAY_OK ? sent : status;
 }
 
+/* Rank 0's part: its own rows, then those of each rank in order. After a failure it still receives all that is sent,
+ * or the senders would wait for ever. */
 static int take_lines(assay_comm *comm, batches *b, FILE *file, const char *path, assay_error *err)
 {
     assay_buf lines = ASSAY_BUF(SIZE_MAX);
@@ -270,6 +280,7 @@ static int take_lines(assay_comm *comm, batches *b, FILE *file, const char *path
     return status;
 }
 
+/* Collective. A file of that name is replaced only by a whole one. */
 static int write_rows_to_file(assay_comm *comm, batches *b, const char *path, assay_error *err)
 {
     bool first = assay_comm_rank(comm) == 0;
@@ -300,7 +311,7 @@ static int write_rows_to_file(assay_comm *comm, batches *b, const char *path, as
     return assay_comm_agree(comm, status, err);
 }
 
-/* To standard output: a failure may leave rows there. */
+/* Prints to standard output: a failure may leave rows there. */
 static int print_rows(assay_comm *comm, batches *b, assay_error *err)
 {
     const bool first = assay_comm_rank(comm) == 0;

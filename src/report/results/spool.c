@@ -28,6 +28,7 @@ static int file_failed(const char *what, assay_error *err)
                       strerror(errno));
 }
 
+/* Called once the memory is full: writes are large, and the order of items stays that of adding. */
 static int move_to_file(assay_spool *spool, assay_error *err)
 {
     if (!spool->file && !(spool->file = tmpfile()))
@@ -51,6 +52,7 @@ int assay_spool_add(assay_spool *spool, const void *item, assay_error *err)
     return spool->recent.size >= IN_MEMORY ? move_to_file(spool, err) : ASSAY_OK;
 }
 
+/* Items of one call may lie in both places: the older ones in the file, the rest in memory. */
 int assay_spool_read(assay_spool *spool, uint64_t first, uint64_t count, void *items, assay_error *err)
 {
     uint64_t old = first >= spool->in_file ? 0 : spool->in_file - first;
