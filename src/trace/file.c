@@ -233,8 +233,12 @@ static int take_communication(assay_trace_collector *c, const assay_trace_event 
     }
     communication *k = ASSAY_VEC_ADD(&f->communication);
     ASSAY_HAVE(k);
-    call_row call = {
-        name_of(c, e->group_description), name_of(c, e->operation), name_of(c, e->dtype), e->in, e->out, e->size};
+    call_row call = {.description = name_of(c, e->group_description),
+                     .operation = name_of(c, e->operation),
+                     .dtype = name_of(c, e->dtype),
+                     .in = e->in,
+                     .out = e->out,
+                     .size = e->size};
     *k = (communication){.begin = e->begin,
                          .end = e->begin + e->duration,
                          .sequence = e->sequence,

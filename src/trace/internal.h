@@ -1,6 +1,8 @@
 /* internal.h - what a collector holds of the files that were read. Inside trace only. */
 #pragma once
 
+#include <assert.h>
+
 #include "base/search.h"
 #include "base/vec.h"
 #include "trace/trace.h"
@@ -116,9 +118,11 @@ typedef struct kernel_row {     /* in order of begin, then end */
 } kernel_row;
 
 typedef struct call_row { /* what a kernel of communication was called for */
-    uint32_t description, operation, dtype;
+    uint32_t description, operation, dtype, unused;
     int64_t in, out, size;
 } call_row;
+/* Its bytes are a key: what lay in a gap would make equal calls differ. */
+static_assert(sizeof(call_row) == 4 * sizeof(uint32_t) + 3 * sizeof(int64_t), "a call has no gaps");
 
 typedef struct problem_row {
     uint32_t file, text;
