@@ -7,6 +7,8 @@
 #include "base/search.h"
 #include "trace/internal.h"
 
+/* Lists of a file are held while it is read, and a file may be a stranger's: both limits bound its memory, not what
+ * is sensible. */
 enum {
     MOST_KEPT = 1 << 26,          /* activities, runtime calls and operators of a file: 32 bytes each */
     MOST_COMMUNICATIONS = 4000000 /* kernels of communication of a file */
@@ -40,7 +42,7 @@ static bool ends(assay_text text, const char *word)
     return text.length >= length && memcmp(text.bytes + text.length - length, word, length) == 0;
 }
 
-/* Is the word in the text, in any case? `word` is in small letters. */
+/* Tells whether a text has a word, in any case. `word` is in small letters. */
 static bool has_word(assay_text text, const char *word)
 {
     const size_t length = strlen(word);
@@ -50,12 +52,14 @@ static bool has_word(assay_text text, const char *word)
     return false;
 }
 
-/* Is the first text in the second, from some place on? */
+/* Tells whether a text has a part, from some place on. */
 static bool has_part(assay_text text, const char *part)
 {
     return text.length > 0 && memmem(text.bytes, text.length, part, strlen(part)) != NULL;
 }
 
+/* Names come from drivers of all makers. Kernels of communication without a description are told by the name of a
+ * library alone. */
 static activity_class class_of_kernel(assay_text name)
 {
     static const char *const libraries[] = {"nccl",        "rccl",    "oneccl", "xccl", "hccl", "cross_device_reduce",
@@ -75,7 +79,7 @@ static activity_class class_of_kernel(assay_text name)
     return CLASS_COMPUTATION;
 }
 
-/* The same, found once for each name. */
+/* Finds the class once for each name: a file has millions of kernels, and few names. */
 static int find_class(assay_trace_collector *c, uint32_t name, assay_text text, activity_class *class)
 {
     if (name >= c->name_class.count) {
@@ -91,7 +95,8 @@ static int find_class(assay_trace_collector *c, uint32_t name, assay_text text, 
     return ASSAY_OK;
 }
 
-/* Does the host stand in such a call until the device is done? */
+/* Tells whether the host stands in such a call until the device is done. Names may have an ending of their version,
+ * so beginnings count. */
 static bool is_blocking(assay_text name)
 {
     static const char *const calls[] = {"cudaDeviceSynchronize",
@@ -117,6 +122,7 @@ static bool is_blocking(assay_text name)
     for (size_t i = 0; calls[i]; i++)
         if (begins(name, calls[i]))
             return true;
+    /* A copy without "Async" blocks as well. */
     return (begins(name, "cudaMemcpy") || begins(name, "hipMemcpy")) && !has_part(name, "Async");
 }
 
@@ -127,7 +133,7 @@ static uint32_t name_of(assay_trace_collector *c, assay_text text)
     return assay_dict_add(c->texts, text.bytes ? text.bytes : "", text.length);
 }
 
-/* The number of a text, which is added when it is new; ASSAY_NO_ID without memory. */
+/* Adds a text where it is new, and returns its number; ASSAY_NO_ID without memory. */
 static uint32_t add_text(assay_trace_collector *c, const char *text, size_t length)
 {
     return assay_dict_add(c->texts, text, length);
@@ -144,14 +150,14 @@ uint32_t trace_add_call(assay_trace_collector *c, const call_row *call)
     return row ? id : ASSAY_NO_ID;
 }
 
-/* The number of a thread, by process and thread. */
+/* Numbers a thread by its process and its own id, which two processes may share. */
 static uint32_t thread_of(trace_file *f, const assay_trace_event *e)
 {
     const uint64_t key[2] = {e->process, e->thread};
     return assay_dict_add(f->threads, (const char *)key, sizeof key);
 }
 
-/* One more event is kept; false: there are too many, the file is set aside. */
+/* Counts one more event that is kept; false: there are too many, the file is set aside. */
 static bool may_keep(trace_file *f)
 {
     if (f->kept++ < MOST_KEPT)
@@ -165,6 +171,7 @@ static int take_step(assay_trace_collector *c, const assay_trace_event *e)
     trace_file *f = &c->now;
     const size_t prefix = strlen("ProfilerStep#");
     int64_t number = 0;
+    /* 18 digits fit an int64_t. Other names that begin so are no steps of the profiler. */
     if (e->name.length <= prefix || e->name.length > prefix + 18)
         return ASSAY_OK;
     for (size_t i = prefix; i < e->name.length; i++) {
@@ -178,6 +185,7 @@ static int take_step(assay_trace_collector *c, const assay_trace_event *e)
     return ASSAY_OK;
 }
 
+/* A call that launched nothing and does not block says nothing. */
 static int take_call(assay_trace_collector *c, const assay_trace_event *e)
 {
     trace_file *f = &c->now;
@@ -190,6 +198,8 @@ static int take_call(assay_trace_collector *c, const assay_trace_event *e)
     return call->thread == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
+/* record_param_comms is where the host launched a collective. Waits and the start of a group carry the same name, but
+ * launch nothing. */
 static int take_operator(assay_trace_collector *c, const assay_trace_event *e)
 {
     trace_file *f = &c->now;
@@ -207,7 +217,8 @@ static int take_operator(assay_trace_collector *c, const assay_trace_event *e)
     return op->thread == ASSAY_NO_ID || op->name == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
-/* The key of a group: its name, 0, and its ranks ascending. ASSAY_NO_ID in *group where the ranks are not said. */
+/* Makes the key of a group: its name, 0, and its ranks ascending. ASSAY_NO_ID in *group where the ranks are not
+ * said. */
 static int find_group(assay_trace_collector *c, assay_text name, const int32_t *ranks, size_t count, uint32_t *group)
 {
     *group = ASSAY_NO_ID;
@@ -223,7 +234,8 @@ static int find_group(assay_trace_collector *c, assay_text name, const int32_t *
     return *group == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
-/* Until the head of the file is known, a group whose ranks the event does not have is its name and 0 alone. */
+/* Takes a kernel of communication. Until the head of the file is known, a group whose ranks the event does not have
+ * is its name and 0 alone. */
 static int take_communication(assay_trace_collector *c, const assay_trace_event *e)
 {
     trace_file *f = &c->now;
@@ -267,6 +279,7 @@ static int take_activity(assay_trace_collector *c, const assay_trace_event *e, b
     const bool is_kernel = is_text(e->category, "kernel");
     activity_class class = CLASS_COMPUTATION;
     if (is_kernel && e->communicates) {
+        /* The kernel is an activity as well: the device is busy with it. */
         const int status = take_communication(c, e);
         if (status != ASSAY_OK)
             return status;
@@ -296,6 +309,7 @@ static int take_input(assay_trace_collector *c, const assay_trace_event *e)
     return ASSAY_OK;
 }
 
+/* Each is bounded before the sum is taken, so that times of a stranger overflow nowhere. */
 static bool has_time(const assay_trace_event *e)
 {
     return e->begin != ASSAY_NO_TIME && e->duration != ASSAY_NO_TIME && e->begin >= 0 && e->duration >= 0 &&
@@ -304,7 +318,7 @@ static bool has_time(const assay_trace_event *e)
 
 typedef enum event_kind { OTHER_EVENT, KERNEL, COPY, MEMSET, CALL, OPERATOR, ANNOTATION } event_kind;
 
-/* What events of a category are; those in capitals are of Kineto before PyTorch 1.12. */
+/* Tells what events of a category are; those in capitals are of Kineto before PyTorch 1.12. */
 static event_kind kind_of(assay_text category)
 {
 #define CATEGORY(name, kind)                                                                                           \
@@ -341,6 +355,7 @@ static int take_event(void *context, const assay_trace_event *e)
     const bool is_input = begins(e->name, "enumerate(DataLoader)") && ends(e->name, ".__next__");
     int status = ASSAY_OK;
     c->row.events++;
+    /* A file that was refused is read to its end, but nothing more of it is kept. */
     if (c->now.refused || !(is_activity || is_call || is_operator || is_step || is_input))
         return ASSAY_OK;
     if (!has_time(e)) {
@@ -374,6 +389,7 @@ static int take_head(void *context, const assay_trace_head *head)
     return ASSAY_OK;
 }
 
+/* The head may come behind the events, so groups are settled at the end of the file. */
 static int take_group(void *context, assay_text name, const int32_t *ranks, size_t count)
 {
     assay_trace_collector *c = context;
@@ -383,6 +399,7 @@ static int take_group(void *context, assay_text name, const int32_t *ranks, size
     return said->name == ASSAY_NO_ID ? ASSAY_ENOMEM : find_group(c, name, ranks, count, &said->ranks);
 }
 
+/* Any problem sets the whole file aside at its end. */
 static int take_problem(void *context, assay_event_problem problem, uint64_t line, const char *text)
 {
     assay_trace_collector *c = context;
@@ -427,7 +444,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The number at a place of a name, -1: there is none, or none that a rank has. */
+/* Reads the number at a place of a name, -1: there is none, or none that a rank has. */
 static int32_t number_at(const char *p)
 {
     int64_t number = 0;
@@ -438,7 +455,7 @@ static int32_t number_at(const char *p)
     return number < INT32_MAX ? (int32_t)number : -1;
 }
 
-/* The number behind a word of a name, with one of the marks between them or none; -1: there is none. */
+/* Finds the number behind a word of a name, with one of the marks between them or none; -1: there is none. */
 static int32_t number_behind(const char *name, const char *word, const char *marks)
 {
     for (const char *p = name; (p = strcasestr(p, word)); p++) {
@@ -450,7 +467,7 @@ static int32_t number_behind(const char *name, const char *word, const char *mar
     return -1;
 }
 
-/* The rank that a file's name says, -1: none. */
+/* Finds the rank that a file's name says, -1: none. The ways are tried from the surest to a mere number at the end. */
 static int32_t rank_of_name(const char *path)
 {
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -473,7 +490,7 @@ static int32_t rank_of_name(const char *path)
 
 ASSAY_ORDER_BY(compare_said, said_group, name)
 
-/* A group whose ranks no event had gets those that the head of the file has, or none. */
+/* Gives a group whose ranks no event had those that the head of the file has, or none. */
 static void settle_group(assay_trace_collector *c, const trace_file *f, communication *k)
 {
     size_t length = 0;
@@ -496,7 +513,7 @@ static void settle_groups(assay_trace_collector *c, trace_file *f)
             settle_group(c, f, &f->communication.list[i]);
 }
 
-/* Why the file cannot be used, by what is in it; NULL: it can. */
+/* Tells why the file cannot be used, by what is in it; NULL: it can. */
 static const char *refuse(const trace_file *f, const file_row *row)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -515,6 +532,8 @@ static const char *refuse(const trace_file *f, const file_row *row)
     return f->refused;
 }
 
+/* Without steps the file is one step, whose ends only trace_file_alone finds: hence the two places of
+ * trace_file_steps. */
 static int keep_file(assay_trace_collector *c)
 {
     trace_file *f = &c->now;
@@ -543,6 +562,7 @@ static int add_problem(assay_trace_collector *c, const char *text, size_t length
     return problem->text == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
+/* A problem that the reader told comes before what the rows would say. */
 int trace_file_end(assay_trace_collector *c, const assay_event_file *file)
 {
     file_row *row = &c->row;

@@ -58,7 +58,7 @@ static int add_problem(assay_trace_data *data, uint32_t file, char *text)
     return text ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* Has the file steps of its own behind those of the last one that counts of its rank? */
+/* Tells whether a file has steps of its own behind those of the last one that counts of its rank. */
 static bool goes_on(const side *s, const side_rank *rank, const listed *later)
 {
     const file_row *last = &s->c->file.list[s->file.list[rank->first + rank->files - 1].file];
@@ -74,6 +74,7 @@ static bool goes_on(const side *s, const side_rank *rank, const listed *later)
     return true;
 }
 
+/* Files come sorted by rank, then as given: the first of a rank counts, and the rest only where it goes on. */
 static int take_file(side *s, const listed *one, const assay_event_files *files)
 {
     assay_trace_data *data = s->data;
@@ -99,8 +100,8 @@ static int take_file(side *s, const listed *one, const assay_event_files *files)
     return ASSAY_OK;
 }
 
-/* The length of what the names of files of one process have in common: without the time of the file, which
- * torch.profiler puts behind the last dot. */
+/* Measures what the names of files of one process have in common: without the time of the file, which torch.profiler
+ * puts behind the last dot. */
 static size_t process_length(const char *name)
 {
     static const char *const suffixes[] = {".gz", ".json", ".trace", ".pt"};
@@ -116,9 +117,9 @@ static size_t process_length(const char *name)
     return digits > 1 && digits < length && name[digits - 1] == '.' ? digits - 1 : length;
 }
 
-/* Traces of which none says a rank are numbered by their names, so that each gets an answer alone. Which rank of a group
- * one is, is not known: its kernels of communication are in no group. Beside a trace that has a rank they cannot be
- * numbered. */
+/* Traces of which none says a rank are numbered by their names, so that each gets an answer alone. Which rank of a
+ * group one is, is not known: its kernels of communication are in no group. Beside a trace that has a rank they
+ * cannot be numbered. `kernel` runs along the collector's kernels, which lie file by file. */
 static int number_files(side *s, const assay_event_files *files)
 {
     assay_trace_collector *c = s->c;
@@ -162,6 +163,8 @@ static int choose_files(side *s, const assay_event_files *files)
     stretch at = {0};
     size_t count = 0;
     int status = ASSAY_OK;
+    /* Room for each problem of reading, and for one of numbering and one of choosing of each file: add_problem does
+     * not grow it. */
     data->problem = assay_alloc_zeroed(c->problem.count + 2 * c->file.count + 1, sizeof *data->problem);
     data->set_aside = assay_alloc((c->file.count + 1) * sizeof *data->set_aside);
     if (!list || !data->problem || !data->set_aside) {
@@ -169,6 +172,8 @@ static int choose_files(side *s, const assay_event_files *files)
         return ASSAY_ENOMEM;
     }
     status = number_files(s, files);
+    /* Rows of all files follow one another in the collector's lists: `at` runs along them, past files that do not
+     * count as well. */
     for (size_t i = 0; i < c->file.count; i++) {
         const file_row *row = &c->file.list[i];
         at.file = (uint32_t)i;
@@ -201,7 +206,7 @@ typedef struct numbered_step {
 
 ASSAY_ORDER_BY(compare_steps, numbered_step, number, rank, row)
 
-/* The end of the stretch of one number. */
+/* Finds the end of the stretch of one number. */
 static size_t end_of_number(const numbered_step *list, size_t count, size_t from)
 {
     size_t to = from + 1;
@@ -210,7 +215,8 @@ static size_t end_of_number(const numbered_step *list, size_t count, size_t from
     return to;
 }
 
-/* Steps that every rank has; without one, those of the ranks that have the lowest of the numbers that most have. */
+/* Chooses steps that every rank has; without one, those of the ranks that have the lowest of the numbers that most
+ * have. */
 static void choose_ranks(side *s, const numbered_step *list, size_t count)
 {
     size_t best = 0, most = 0;
@@ -227,6 +233,7 @@ static void choose_ranks(side *s, const numbered_step *list, size_t count)
         s->rank.list[list[i].rank].evaluated = true;
 }
 
+/* A step that some evaluated rank lacks is not compared: its operations would miss a member. */
 static int find_steps(side *s)
 {
     const assay_trace_collector *c = s->c;
@@ -273,12 +280,13 @@ static int find_steps(side *s)
     return there ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* Kernels of evaluated ranks, by rank in order of time. */
+/* Places the kernels of evaluated ranks, by rank in order of time. */
 static int place_kernels(side *s)
 {
     const assay_trace_collector *c = s->c;
     s->place = assay_alloc((c->kernel.count + 1) * sizeof *s->place);
     s->mark = assay_alloc((c->kernel.count + 1) * sizeof *s->mark);
+    /* Kernels are named by 32 bits. */
     if (!s->place || !s->mark || c->kernel.count >= ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     for (size_t i = 0; i < c->kernel.count; i++)
@@ -324,6 +332,7 @@ static int compare_gaps(const void *a, const void *b)
 
 static void add_alone(assay_trace_alone *to, const assay_trace_alone *more)
 {
+    /* Each side has at most ASSAY_TRACE_GAPS. */
     assay_trace_gap gaps[2 * ASSAY_TRACE_GAPS];
     uint32_t count = 0;
     to->activities += more->activities;
@@ -357,6 +366,7 @@ static int compare_sums(const void *a, const void *b)
     return order ? order : strcmp(assay_trace_text(sorted_data, x->name), assay_trace_text(sorted_data, y->name));
 }
 
+/* Files of one rank repeat names: equal ones are added up, then the longest come first. */
 static int add_sums(const side *s, const side_rank *rank, assay_trace_rank *to)
 {
     size_t count = 0, kept = 0;
@@ -387,6 +397,8 @@ static int add_sums(const side *s, const side_rank *rank, assay_trace_rank *to)
     return ASSAY_OK;
 }
 
+/* What a rank alone tells is kept of every rank, evaluated or not; only figures that are compared are of the
+ * evaluated ones. */
 static int add_rank(side *s, const side_rank *rank, assay_trace_rank *to)
 {
     assay_trace_data *data = s->data;
@@ -443,7 +455,7 @@ static size_t sort_ranks(int32_t *list, size_t count)
     return kept;
 }
 
-/* Members of groups without a file. */
+/* Finds members of groups without a file. Ranks whose file was set aside are told of as such. */
 static int find_missing(side *s)
 {
     assay_trace_data *data = s->data;
@@ -481,6 +493,7 @@ static void release(side *s)
     free(s->transfer_goal);
 }
 
+/* Each pass takes what those before it left in `side` or in the data, so their order matters. */
 int assay_trace_finish(assay_trace_collector *c, const assay_event_files *files, assay_trace_data **out)
 {
     static int (*const passes[])(side *) = {find_steps,        add_ranks,       place_kernels,   trace_match,

@@ -7,6 +7,8 @@
 
 ASSAY_ORDER_BY(compare_intervals, interval, begin, end)
 
+/* Sorted and apart afterwards: trace_holds, trace_length_before and trace_without rely on it. Stretches of no length
+ * vanish. */
 size_t trace_union(interval *list, size_t count)
 {
     size_t kept = 0;
@@ -28,7 +30,7 @@ static int order_of_begin(const void *item, const void *key)
     return ASSAY_ORDER(((const interval *)item)->begin, *(const int64_t *)key);
 }
 
-/* How many intervals begin before a time. */
+/* Counts how many intervals begin before a time. */
 static size_t begun_before(const interval *list, size_t count, int64_t time)
 {
     return assay_lower_bound(list, count, sizeof *list, &time, order_of_begin);
@@ -60,11 +62,14 @@ int64_t trace_length_before(const interval *list, const int64_t *sums, size_t co
     return sums[i - 1] + (last->end < time ? last->end : time) - last->begin;
 }
 
+/* A stretch of b begins inside one of a at most, and each of a leaves one piece more: `out` has room for both
+ * counts. */
 size_t trace_without(const interval *a, size_t a_count, const interval *b, size_t b_count, interval *out)
 {
     size_t count = 0, k = 0;
     for (size_t i = 0; i < a_count; i++) {
         int64_t from = a[i].begin;
+        /* `k` only moves on: stretches of b behind it may still reach into the next of a. */
         while (k < b_count && b[k].end <= from)
             k++;
         for (size_t j = k; j < b_count && b[j].begin < a[i].end; j++) {

@@ -14,6 +14,7 @@
 #include "base/search.h"
 #include "trace/side.h"
 
+/* Of an even number the lower one is taken, so that it is always the figure of some rank. */
 int64_t trace_lower_median(int64_t *list, size_t n)
 {
     assay_sort_integers(list, n);
@@ -22,7 +23,8 @@ int64_t trace_lower_median(int64_t *list, size_t n)
 
 /* ---- what operations are called ---- */
 
-/* The text behind one of the words at its beginning, an underscore between their parts or not; NULL: none of them. */
+/* Finds the text behind one of the words at its beginning, an underscore between their parts or not; NULL: none of
+ * them. */
 static const char *behind_word(const char *text, const char *const *words)
 {
     for (; *words; words++) {
@@ -70,7 +72,7 @@ static pair_end end_of(const side *s, const kernel_row *k)
     return strcmp(name, "recv") == 0 ? PAIR_RECEIVE : PAIR_NONE;
 }
 
-/* Between which ranks a send or receive is; -1: not said. PyTorch says the other side alone. */
+/* Tells between which ranks a send or receive is; -1: not said. PyTorch says the other side alone. */
 typedef struct pair_ranks {
     int32_t source, destination;
 } pair_ranks;
@@ -113,7 +115,7 @@ static int compare_groups(const void *a, const void *b)
     return assay_natural_order(x->group.name, y->group.name);
 }
 
-/* Takes a key apart. */
+/* Takes a key apart. The ranks behind the name may lie at any address, hence the copy. */
 static int read_group(side *s, uint32_t key, keyed_group *to)
 {
     size_t length = 0;
@@ -138,6 +140,7 @@ static int number_groups(side *s, keyed_group *list, size_t count)
         return ASSAY_ENOMEM;
     for (size_t g = 0; g < count; g++) {
         data->group[g] = list[g].group;
+        /* The members belong to the data from here on. */
         list[g].group.member = NULL;
         s->group[g].key = list[g].key;
         s->group_of[list[g].key] = (uint32_t)g;
@@ -166,6 +169,7 @@ static int find_groups(side *s)
             continue;
         keyed_group *to = ASSAY_VEC_ADD(&found);
         status = to ? read_group(s, key, to) : ASSAY_ENOMEM;
+        /* Any number but ASSAY_NO_ID: it only marks the key as seen, number_groups sets the real one. */
         s->group_of[key] = 0;
     }
     ASSAY_THEN(status, number_groups(s, found.list, found.count));
@@ -190,7 +194,7 @@ typedef struct numbered { /* a kernel with what it is numbered by */
     int64_t launch;
 } numbered;
 
-/* In the order in which places are counted. */
+/* Compares in the order in which places are counted. */
 static int compare_counted(const void *a, const void *b)
 {
     const numbered *x = a, *y = b;
@@ -203,7 +207,7 @@ static int compare_counted(const void *a, const void *b)
     return order ? order : ASSAY_ORDER(x->kernel, y->kernel);
 }
 
-/* In the order in which they are one operation. */
+/* Compares in the order in which they are one operation. */
 static int compare_numbered(const void *a, const void *b)
 {
     const numbered *x = a, *y = b;
@@ -216,7 +220,7 @@ static int compare_numbered(const void *a, const void *b)
     return order ? order : ASSAY_ORDER(x->kernel, y->kernel);
 }
 
-/* Has every kernel of each group Seq, but for sends and receives? */
+/* Tells of each group whether every kernel has Seq, but for sends and receives. */
 static bool *find_sequenced(const side *s)
 {
     bool *all = assay_alloc((s->data->groups + 1) * sizeof *all);
@@ -230,6 +234,7 @@ static bool *find_sequenced(const side *s)
     return all;
 }
 
+/* Sequence numbers are used for a whole group or not at all: half of them would match kernels with others' places. */
 static void number_kernel(const side *s, const bool *sequenced, uint32_t kernel, numbered *to)
 {
     const kernel_row *k = side_kernel(s, kernel);
@@ -239,6 +244,7 @@ static void number_kernel(const side *s, const bool *sequenced, uint32_t kernel,
     const pair_ranks pair = ranks_of(s, kernel);
     to->lone = to->end != PAIR_NONE && (pair.source < 0 || pair.destination < 0);
     if (to->lone) {
+        /* A lone one shares its number with no other, so it becomes an operation of one member. */
         to->key[0] = kernel;
     } else if (to->end != PAIR_NONE) {
         to->key[0] = (int64_t)pair.source << 32 | pair.destination;
@@ -251,7 +257,7 @@ static void number_kernel(const side *s, const bool *sequenced, uint32_t kernel,
     }
 }
 
-/* Counts places of those that have no number of their own. */
+/* Counts places of those that have no number of their own. The list is in the order of compare_counted. */
 static void count_places(const bool *sequenced, numbered *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -279,7 +285,7 @@ static void add_part(const side *s, part *to, uint32_t kernel)
     to->out = call->out == TRACE_NONE ? to->out : trace_add(to->out, call->out);
 }
 
-/* Are the parts the same thing to both? */
+/* Tells whether two parts are the same thing to both. */
 static bool is_alike(const side *s, uint32_t a, const part *x, uint32_t b, const part *y, bool pair)
 {
     const call_row *p = side_call(s, side_kernel(s, a)->call), *q = side_call(s, side_kernel(s, b)->call);
@@ -291,7 +297,7 @@ static bool is_alike(const side *s, uint32_t a, const part *x, uint32_t b, const
            (trace_is_all_to_all(text_of(s, p->operation)) || (x->in == y->in && x->out == y->out));
 }
 
-/* Send at the source and receive at the destination? */
+/* Tells whether there are a send at the source and a receive at the destination. */
 static bool is_whole_pair(const side *s, const operation *o)
 {
     if (o->members != 2)
@@ -307,6 +313,7 @@ static bool is_whole_pair(const side *s, const operation *o)
            end_of(s, side_kernel(s, s->member.list[o->first + 1].kernel));
 }
 
+/* Members without a file are not waited for: matched among those that have one, whole only with all. */
 static bool has_all_members(const side *s, const operation *o)
 {
     const assay_trace_group *group = &s->data->group[o->group];
@@ -320,7 +327,8 @@ static bool has_all_members(const side *s, const operation *o)
     return true;
 }
 
-/* Ends an operation, whose members and sizes are known. */
+/* Ends an operation, whose members and sizes are known. Its transfer is the shortest of its kernels: the others wait
+ * inside of theirs as well. */
 static void settle_operation(side *s, operation *o, const part *parts)
 {
     const member *m = &s->member.list[o->first];
@@ -343,7 +351,7 @@ static void settle_operation(side *s, operation *o, const part *parts)
     data->symmetric = data->symmetric || (o->matched && o->symmetric);
 }
 
-/* The kernels [from, to) of the list are one operation. */
+/* Adds an operation: the kernels [from, to) of the list. */
 static int add_operation(side *s, const numbered *list, size_t from, size_t to)
 {
     operation *o = ASSAY_VEC_ADD(&s->operation);
@@ -410,7 +418,7 @@ static int find_operations(side *s)
 
 /* ---- excess ---- */
 
-/* Own times between the beginnings of a rank's kernels. Time between two files of a rank is nobody's. */
+/* Finds own times between the beginnings of a rank's kernels. Time between two files of a rank is nobody's. */
 static void find_own_times(side *s)
 {
     for (size_t r = 0; r < s->rank.count; r++) {
@@ -426,7 +434,7 @@ static void find_own_times(side *s)
     }
 }
 
-/* Was the kernel before each member's the same thing? */
+/* Tells whether the kernel before each member's was the same thing. Else own times would compare different work. */
 static bool has_same_before(const side *s, const operation *o)
 {
     const member *m = &s->member.list[o->first];
@@ -461,6 +469,7 @@ static int find_excesses(side *s)
     return ASSAY_OK;
 }
 
+/* Called after place_kernels; needs no memory once operations are found but for the excesses. */
 int trace_match(side *s)
 {
     int status = find_groups(s);

@@ -14,6 +14,8 @@ ASSAY_ORDER_BY(compare_numbers, step_span, number, order)
 
 ASSAY_ORDER_BY(compare_begins, step_span, begin, number)
 
+/* Steps are sorted by their begin. A launch between two steps belongs to the one before; one behind the last to
+ * none. */
 uint32_t trace_step_of(const step_row *steps, size_t count, int64_t launch)
 {
     size_t low = 0;
@@ -43,6 +45,7 @@ int trace_file_steps(assay_trace_collector *c, trace_file *f, file_row *row)
     if (row->whole_file)
         return row->first > row->last ? ASSAY_OK : add_step(c, f, row, &(step_span){0, row->first, row->last, 0});
     qsort(list, f->step.count, sizeof *list, compare_numbers);
+    /* A number may come more than once, as from several threads: the first in the file counts. */
     for (size_t i = 0; i < f->step.count; i++)
         if (kept == 0 || list[kept - 1].number != list[i].number)
             list[kept++] = list[i];
@@ -54,7 +57,7 @@ int trace_file_steps(assay_trace_collector *c, trace_file *f, file_row *row)
 
 /* ---- the own clock ---- */
 
-/* The bin from which on the middles of bins are at or behind a time. */
+/* Finds the bin from which on the middles of bins are at or behind a time. */
 static int64_t bin_from(int64_t time)
 {
     return (time + ASSAY_TRACE_BIN / 2 - 1) / ASSAY_TRACE_BIN;
@@ -79,6 +82,8 @@ static int make_clock(const trace_file *f, own_clock *o)
     const size_t talks = f->communication.count;
     interval *talking = assay_alloc((talks + 1) * sizeof *talking);
     o->busy = assay_alloc((f->activity.count + 1) * sizeof *o->busy);
+    /* Exposed stretches are at most as many as those of communication and of computation together, as trace_without
+     * needs. */
     o->exposed = assay_alloc((talks + f->activity.count + 1) * sizeof *o->exposed);
     if (!talking || !o->busy || !o->exposed) {
         free(talking);
@@ -128,7 +133,7 @@ static int order_of_external(const void *item, const void *key)
     return ASSAY_ORDER(((const host_launch *)item)->external, *(const trace_id *)key);
 }
 
-/* When the host launched a kernel; when it began, where the file does not say. */
+/* Tells when the host launched a kernel; when it began, where the file does not say. */
 static int64_t launch_of(const trace_file *f, const communication *k)
 {
     const size_t at =
@@ -143,6 +148,7 @@ static int add_kernel(assay_trace_collector *c, const trace_file *f, const file_
     kernel_row *to = ASSAY_VEC_ADD(&c->kernel);
     ASSAY_HAVE(to);
     const int64_t begin = f->base + k->begin, end = f->base + k->end;
+    /* The rank waits if nothing computes in the kernel's last bin: then its end let the rank go on. */
     const int64_t last_bin = bin_from(end) - 1;
     *to = (kernel_row){.begin = begin,
                        .end = end,
@@ -160,7 +166,8 @@ static int add_kernel(assay_trace_collector *c, const trace_file *f, const file_
     return ASSAY_OK;
 }
 
-/* From the end of the last kernel of the step before, or where the step begins, to that of its own last one. */
+/* Finds windows: from the end of the last kernel of the step before, or where the step begins, to that of its own
+ * last one. */
 static void find_windows(step_row *steps, size_t count, const kernel_row *kernel, size_t kernels, const own_clock *o)
 {
     for (size_t i = 0; i < kernels; i++) {
@@ -175,6 +182,7 @@ static void find_windows(step_row *steps, size_t count, const kernel_row *kernel
         if (!step->has_window)
             continue;
         step->from = i > 0 && steps[i - 1].has_window ? steps[i - 1].to : step->begin;
+        /* Kernels of the step before may end behind those of this one. */
         step->from = step->from < step->to ? step->from : step->to;
         step->own_from = own_at(o, step->from);
         step->own = own_at(o, step->to) - step->own_from;

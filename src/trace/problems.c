@@ -4,7 +4,7 @@
 #include "trace/internal.h"
 #include "trial/problem.h"
 
-/* "1, 2, 5 and 3 more" */
+/* Puts "1, 2, 5 and 3 more". */
 static void put_ranks(const int32_t *list, size_t count, assay_buf *out)
 {
     enum { NAMED = 8 };

@@ -87,10 +87,11 @@ const step_row *trace_window_of(const side *s, const side_rank *rank, uint32_t s
 /* all_to_all in any spelling: its numbers of elements differ by rank. */
 bool trace_is_all_to_all(const char *name);
 
-/* All 0 or ASSAY_ENOMEM. */
-int trace_match(side *s);       /* groups, operations, excesses (match.c) */
-int trace_find_clocks(side *s); /* (clocks.c) */
-int trace_find_late(side *s);   /* (tables.c) */
-int trace_find_work(side *s);
-int trace_find_classes(side *s);
-int trace_what_if(side *s); /* (what_if.c) */
+/* The passes that compare ranks: assay_trace_finish calls each once, in this order, for each takes what those before it
+ * left. 0 or ASSAY_ENOMEM. */
+int trace_match(side *s);        /* groups, operations, excesses (match.c) */
+int trace_find_clocks(side *s);  /* data.clock: how far a rank's clock is ahead of the first one's (clocks.c) */
+int trace_find_late(side *s);    /* data.late: who came last to operations (tables.c) */
+int trace_find_work(side *s);    /* data.work: what each rank did in each step, against those of its role */
+int trace_find_classes(side *s); /* data.kind and data.transfer: operations of a kind; transfer_goal for the replay */
+int trace_what_if(side *s);      /* data.what_if: the steps, replayed without what went wrong (what_if.c) */
