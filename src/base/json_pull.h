@@ -25,6 +25,7 @@ typedef struct assay_pull {
 
 /* Starts on another text; what was decoded before is forgotten. */
 void assay_pull_start(assay_pull *s, const void *text, size_t size);
+/* Frees what was decoded; the text is the caller's. */
 void assay_pull_release(assay_pull *s);
 /* The next character that is no white space, '\0' at the end or after a fault. */
 static inline char assay_pull_peek(assay_pull *s)

@@ -132,7 +132,8 @@ int pilot_plan(assay_pilot *pilot, const char *what, assay_error *err);
 void pilot_set_next(assay_pilot *pilot, pilot_action next, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The trial of the latest launch: runs/NAME. The caller frees it; NULL without memory. */
+/* The place of the latest launch's trial below that of the runs, and of its report below that of the reports: both by
+ * the job's name. The caller frees them; NULL without memory. */
 char *pilot_trial(const assay_pilot *pilot);
 char *pilot_report(const assay_pilot *pilot);
 

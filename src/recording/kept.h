@@ -24,6 +24,7 @@ typedef struct recording_kept {
 
 /* 0 or ASSAY_ENOMEM. */
 int recording_kept_init(recording_kept *kept, size_t parts);
+/* Unmaps and frees all that is kept, `parts` being those of the start. */
 void recording_kept_release(recording_kept *kept, size_t parts);
 
 /* The content of an entry, and its head; NULL: it is not kept. May decode the part that it is in, with `reader`; lack

@@ -20,6 +20,7 @@ int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, as
 bool assay_counter_fits(const assay_counter *counter, uint64_t bytes);
 /* Adds the counts of `later`. 0 or ASSAY_ENOMEM. */
 int assay_counter_join(assay_counter *earlier, const assay_counter *later);
+/* As bytes for other ranks; the pairs in order, so that equal counters give equal bytes. */
 void assay_counter_pack(const assay_counter *counter, assay_buf *out);
 /* ASSAY_EFORMAT when pairs are out of order, a count is 0, or bytes are missing. */
 int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err);

@@ -59,6 +59,7 @@ int assay_instance_new_python(const char *name, const char *place, assay_severit
                               assay_instance **out);
 /* The same for an entry of the job's aggregations. */
 int assay_instance_new_aggregation(const char *name, const char *kind, const cJSON *parameters, assay_instance **out);
+/* Frees an instance of any of these; NULL is nothing. */
 void assay_instance_free(assay_instance *instance);
 /* Makes an instance that was configured one that was not, for a reason that showed later. */
 void assay_instance_fail(assay_instance *instance, int status, const char *text);

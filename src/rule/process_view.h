@@ -30,4 +30,5 @@ typedef struct assay_view_lists {
  */
 int assay_view_get(const uint8_t *from, const assay_trial *trial, const assay_view_measures *measures,
                    assay_view_lists *lists, assay_step_view *out);
+/* Frees the lists: views that point into them are gone. */
 void assay_view_lists_release(assay_view_lists *lists);

@@ -26,6 +26,8 @@ struct assay_findings {
 assay_findings *assay_findings_new(size_t most);
 /* Sorts what is added from now on by the trial's order of computation; to be called while there is nothing. */
 void assay_findings_order_by(assay_findings *f, const assay_trial *trial);
+/* Frees findings; NULL is nothing. Then: adds those of later records, which keeps order and maximum for any cut of the
+ * work; 0 or ASSAY_ENOMEM. As bytes for other ranks. */
 void assay_findings_free(assay_findings *f);
 int assay_findings_append(assay_findings *earlier, const assay_findings *later);
 void assay_findings_pack(const assay_findings *f, assay_buf *out);

@@ -119,6 +119,7 @@ double assay_s3_slept(void);
 /* Waits. ASSAY_ENOTFOUND: no such object; ASSAY_EIO: what went wrong, "changed while it was read" included. The get is
  * the caller's still. */
 int assay_s3_get_wait(assay_s3_get *get, assay_s3_bytes *out, assay_error *err);
+/* Frees the get, waited for or not; NULL is nothing. */
 void assay_s3_get_end(assay_s3_get *get);
 
 /* Writes a whole object of at most 5 GiB, and waits. */

@@ -25,6 +25,8 @@ typedef struct assay_collections {
 assay_collection *assay_collections_take(assay_collections *c, const char *name);
 /* Adds a collection of the tensors whose names match a pattern, unless the name is taken. 0 or ASSAY_ENOMEM. */
 int assay_collections_add_pattern(assay_collections *c, const char *name, const char *pattern);
+/* Frees what the collections hold. Then as bytes, of a catalog or for other ranks, and back: ASSAY_EFORMAT for bytes
+ * that are none, ASSAY_ENOMEM. */
 void assay_collections_release(assay_collections *c);
 void assay_collections_pack(const assay_collections *c, assay_buf *out);
 int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error *err);

@@ -45,6 +45,7 @@ assay_files *assay_files_new(const assay_file *list, uint32_t count);
 /* Of one file, whose name need not be terminated. */
 assay_files *assay_files_new_one(const char *name, size_t length);
 assay_files *assay_files_share(assay_files *files); /* NULL: NULL */
+/* Gives one share back: the last one frees the list. NULL is nothing. */
 void assay_files_release(assay_files *files);
 
 typedef struct assay_part { /* one unit: one step of one worker */

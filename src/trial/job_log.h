@@ -190,6 +190,7 @@ int assay_log_file_join(assay_log_file *file, size_t pieces);
 int assay_job_log_tail(assay_store *store, const char *path, const assay_log_rank *row, char **out, assay_error *err);
 /* Leaves out events in the middle, so that so many remain at most. To cut twice is to cut to the smaller number. */
 void assay_log_file_cut(assay_log_file *file, size_t most);
+/* Frees what a file holds, its events included; and what one event holds. */
 void assay_log_file_release(assay_log_file *file);
 void assay_log_event_release(assay_log_event *event);
 

@@ -84,6 +84,7 @@ uint64_t assay_log_facts_count(const assay_log_facts *log, const char *what);
 /* Adds a count, and a range; texts are copied. 0 or ASSAY_ENOMEM. */
 int assay_log_counts_add(assay_log_counts *counts, const char *what, uint64_t count);
 int assay_log_facts_range(assay_log_facts *log, const assay_log_range *range);
+/* Frees the names; one that is all 0 may be released. Then as bytes for other ranks, and back. */
 void assay_log_names_release(assay_log_names *names);
 void assay_log_names_pack(const assay_log_names *names, assay_buf *out);
 int assay_log_names_unpack(assay_cursor *in, assay_log_names *out); /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM */

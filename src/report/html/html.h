@@ -101,6 +101,7 @@ size_t html_share(const html_page *page, size_t end, size_t i, size_t count);
 void html_each_aggregation(html_page *page, bool (*put)(html_page *page, size_t i, bool open));
 /* The heading of a trial's part: with several trials an <h3>, and with many of them a <details>. */
 void html_trial_begin(html_page *page, size_t trial, const char *remark);
+/* Ends what html_trial_begin() opened: nothing where there is one trial. */
 void html_trial_end(html_page *page);
 /* "... and 12 more rules; report.json has all of them." in an element of its own; nothing when there are none. */
 void html_more(html_page *page, uint64_t left, const char *what);
