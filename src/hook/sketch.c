@@ -66,8 +66,8 @@ static int sum_columns(int dtype, const uint8_t *x, uint64_t rows, uint64_t colu
                        const hook_sketch_part *part)
 {
     const uint64_t groups = (uint64_t)part->groups;
-    return assay_sketch_columns(dtype, x + first * columns * assay_dtype_size(dtype), count, columns, groups, rows,
-                                part->out + first, part->out + groups * rows + first);
+    const assay_matrix of = {dtype, x + first * columns * assay_dtype_size(dtype), count, columns};
+    return assay_sketch_columns(&of, groups, rows, part->out + first, part->out + groups * rows + first);
 }
 
 bool hook_sketch_together(int dtype, const void *x, uint64_t rows, uint64_t columns, const hook_sketch_part *parts,

@@ -59,11 +59,17 @@ enum { SKETCH_OF_IMAGES = 4 /* axes of tensors from which on rows and the whole 
  * once, before the first element. */
 void assay_meter_put_before(assay_meter *meter, const double *sums);
 
+/* A matrix in memory, row by row. */
+typedef struct assay_matrix {
+    int dtype;
+    const void *x;
+    uint64_t rows, columns;
+} assay_matrix;
+
 /* Of each row of a matrix, sums of its columns in groups with the signs of SKETCH, and of their squares: what a SKETCH
  * makes of the transposed matrix, without that. `sum` and `squares` are [groups][stride], where the first are those of these
  * rows. 1: no floats of 16 bits or more. */
-int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, uint64_t stride,
-                         double *sum, double *squares);
+int assay_sketch_columns(const assay_matrix *of, uint64_t groups, uint64_t stride, double *sum, double *squares);
 
 /* What two rows of n sums, with the squares beside them, make together. */
 typedef struct assay_products {

@@ -444,9 +444,10 @@ static void sum_other_columns(int dtype, const uint8_t *x, uint64_t at, uint64_t
     }
 }
 
-int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, uint64_t groups, uint64_t stride,
-                         double *sum, double *squares)
+int assay_sketch_columns(const assay_matrix *of, uint64_t groups, uint64_t stride, double *sum, double *squares)
 {
+    const int dtype = of->dtype;
+    const uint64_t rows = of->rows, columns = of->columns;
     const measure_kernels *kernels = assay_measure_kernels_of(assay_simd_level());
     const size_t size = assay_dtype_size(dtype);
     const bool floats = dtype == ASSAY_FLOAT32 || (is_16_bits(dtype) && columns <= FLOATS);
@@ -455,7 +456,7 @@ int assay_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t colum
         return 1;
     const bool whole = dtype == ASSAY_FLOAT32 && columns % (groups * MEASURE_LANES) == 0;
     for (uint64_t r = 0; r < rows; r++) {
-        const uint8_t *row = (const uint8_t *)x + r * columns * size;
+        const uint8_t *row = (const uint8_t *)of->x + r * columns * size;
         if (whole && rows - r >= ROWS_AT_ONCE) { /* all groups are of whole lanes */
             for (uint64_t g = 0, n = columns / groups; g < groups; g++)
                 sum_columns_together(kernels, row, (size_t)columns, g * n, (g + 1) * n, sum + g * stride + r,

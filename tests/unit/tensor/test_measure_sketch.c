@@ -180,7 +180,8 @@ static void columns_in_groups(void)
     double sum[GROUPS * ROWS], squares[GROUPS * ROWS];
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
         tensor t = tensor_of(dtypes[k], DATA_ORDINARY, 2, dim);
-        CU_ASSERT_EQUAL(assay_sketch_columns(dtypes[k], t.bytes, ROWS, COLUMNS, GROUPS, ROWS, sum, squares), ASSAY_OK);
+        const assay_matrix of = {dtypes[k], t.bytes, ROWS, COLUMNS};
+        CU_ASSERT_EQUAL(assay_sketch_columns(&of, GROUPS, ROWS, sum, squares), ASSAY_OK);
         for (uint64_t r = 0; r < ROWS; r++)
             for (uint64_t g = 0; g < GROUPS; g++) {
                 double want = 0, want_squares = 0, size = 0;
@@ -199,17 +200,17 @@ static void columns_in_groups(void)
     const int64_t even[] = {MORE, EVEN};
     tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, even);
     double all[2 * GROUPS * MORE], one[2 * GROUPS];
-    CU_ASSERT_EQUAL(assay_sketch_columns(ASSAY_FLOAT32, t.bytes, MORE, EVEN, GROUPS, MORE, all, all + GROUPS * MORE),
-                    ASSAY_OK);
+    const assay_matrix of = {ASSAY_FLOAT32, t.bytes, MORE, EVEN};
+    CU_ASSERT_EQUAL(assay_sketch_columns(&of, GROUPS, MORE, all, all + GROUPS * MORE), ASSAY_OK);
     for (size_t r = 0; r < MORE; r++) {
-        CU_ASSERT_EQUAL(
-            assay_sketch_columns(ASSAY_FLOAT32, t.bytes + 4 * r * EVEN, 1, EVEN, GROUPS, 1, one, one + GROUPS),
-            ASSAY_OK);
+        const assay_matrix row = {ASSAY_FLOAT32, t.bytes + 4 * r * EVEN, 1, EVEN};
+        CU_ASSERT_EQUAL(assay_sketch_columns(&row, GROUPS, 1, one, one + GROUPS), ASSAY_OK);
         for (size_t i = 0; i < 2 * GROUPS; i++)
             CU_ASSERT_EQUAL(all[i * MORE + r], one[i]);
     }
     tensor_release(&t);
-    CU_ASSERT_EQUAL(assay_sketch_columns(ASSAY_INT32, sum, 1, 1, 1, 1, sum, squares), 1);
+    const assay_matrix integer = {ASSAY_INT32, sum, 1, 1};
+    CU_ASSERT_EQUAL(assay_sketch_columns(&integer, 1, 1, sum, squares), 1);
 }
 
 /* Groups of fewer are unions of groups of more, so that sketches of different widths can be brought together. */
