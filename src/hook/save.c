@@ -383,9 +383,17 @@ static int check(const char *tensor, int dtype, int ndim, const int64_t *shape, 
     return ASSAY_OK;
 }
 
-/* Saves the tensor itself, or statistics of it. */
-static int save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data,
-                const assay_hook_statistics *given, const assay_hook_layout *layout)
+/* What a program saves: a tensor, of which it has the elements or statistics, whole or a piece. */
+typedef struct saved {
+    const char *tensor;
+    int dtype, ndim;
+    const int64_t *shape;
+    const void *data;
+    const assay_hook_statistics *given; /* in place of the data; NULL: none */
+    const assay_hook_layout *layout;    /* NULL: it is whole */
+} saved;
+
+static int save(assay_hook *hook, const saved *s)
 {
     int rc = worth_it(hook);
     if (rc <= 0 || atomic_load_explicit(&hook->mask, memory_order_relaxed) == 0)
@@ -394,20 +402,21 @@ static int save(assay_hook *hook, const char *tensor, int dtype, int ndim, const
     size_t bytes = 0;
     assay_error err = {""};
     const double begun = seconds();
-    hook_item what = {.dtype = dtype, .ndim = ndim, .shape = shape, .given = given != NULL};
+    const void *const from = s->given ? (const void *)s->given : s->data;
+    hook_item what = {.dtype = s->dtype, .ndim = s->ndim, .shape = s->shape, .given = s->given != NULL};
     pthread_mutex_lock(&hook->lock);
-    rc = tensor ? hook_names_find(&hook->names, &hook->config, tensor, &name, &err)
-                : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
+    rc = s->tensor ? hook_names_find(&hook->names, &hook->config, s->tensor, &name, &err)
+                   : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
     uint64_t mask = rc == ASSAY_OK ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
     if (mask)
-        rc = check(tensor, dtype, ndim, shape, given ? given : data, &bytes, &err);
-    if (mask && rc == ASSAY_OK && layout) {
-        rc = hook_layout_note(&hook->names, name, ndim, shape, layout, &err);
+        rc = check(s->tensor, s->dtype, s->ndim, s->shape, from, &bytes, &err);
+    if (mask && rc == ASSAY_OK && s->layout) {
+        rc = hook_layout_note(&hook->names, name, s->ndim, s->shape, s->layout, &err);
         what.is_piece = true;
-        what.layout = *layout;
+        what.layout = *s->layout;
     }
     if (mask && rc == ASSAY_OK)
-        enqueue(hook, name, mask, &what, given ? given : data, given && bytes ? sizeof *given : bytes);
+        enqueue(hook, name, mask, &what, from, s->given && bytes ? sizeof *s->given : bytes);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
     if (mask)
@@ -418,13 +427,13 @@ static int save(assay_hook *hook, const char *tensor, int dtype, int ndim, const
 
 int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data)
 {
-    return save(hook, tensor, dtype, ndim, shape, data, NULL, NULL);
+    return save(hook, &(saved){tensor, dtype, ndim, shape, .data = data});
 }
 
 int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
                           const void *data, const assay_hook_layout *layout)
 {
-    return save(hook, tensor, dtype, ndim, shape, data, NULL, layout);
+    return save(hook, &(saved){tensor, dtype, ndim, shape, .data = data, .layout = layout});
 }
 
 int assay_hook_save_statistics(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
@@ -437,7 +446,7 @@ int assay_hook_save_statistics(assay_hook *hook, const char *tensor, int dtype, 
         pthread_mutex_unlock(&hook->lock);
         return rc;
     }
-    return save(hook, tensor, dtype, ndim, shape, NULL, statistics ? statistics : &none, NULL);
+    return save(hook, &(saved){tensor, dtype, ndim, shape, .given = statistics ? statistics : &none});
 }
 
 /* Queues strings as (u64 length, bytes) each. The lock is held. */
