@@ -108,3 +108,13 @@ static inline void curve_put_strides(const assay_trial *trial, const uint64_t st
     }
     assay_put_format(json, "}");
 }
+
+/* The same where a rule's parameter `steps` says how many of each mode are taken at most. */
+static inline void curve_put_steps(const assay_rule *rule, assay_verdict *verdict)
+{
+    uint64_t stride[ASSAY_MODES];
+    for (int m = 0; m < ASSAY_MODES; m++)
+        stride[m] = assay_spread_stride(assay_trial_mode_steps(rule->trial, m),
+                                        (uint64_t)assay_param_int(rule->params, "steps"));
+    curve_put_strides(rule->trial, stride, verdict);
+}

@@ -167,11 +167,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     assay_put_format(json, "]");
     curve_walk_end(&walk);
-    uint64_t stride[ASSAY_MODES];
-    for (int m = 0; m < ASSAY_MODES; m++)
-        stride[m] = assay_spread_stride(assay_trial_mode_steps(rule->trial, m),
-                                        (uint64_t)assay_param_int(rule->params, "steps"));
-    curve_put_strides(rule->trial, stride, verdict);
+    curve_put_steps(rule, verdict);
     return status;
 }
 

@@ -238,3 +238,16 @@ int assay_npy_head_read(const char *bytes, size_t size, const int *void_dtypes, 
     *at = (size_t)(t.at - t.from);
     return status;
 }
+
+bool assay_npy_head_sizes(const assay_npy_head *head, uint64_t *elements, uint64_t *bytes)
+{
+    uint64_t count = 1;
+    bool over = false, empty = false;
+    for (int i = 0; i < head->dims; i++) {
+        empty = empty || head->shape[i] == 0;
+        over = over || __builtin_mul_overflow(count, (uint64_t)head->shape[i], &count);
+    }
+    *elements = empty ? 0 : count;
+    over = __builtin_mul_overflow(*elements, assay_dtype_size(head->dtype), bytes) || (over && !empty);
+    return !over && *bytes <= INT64_MAX;
+}

@@ -27,5 +27,8 @@ enum { ASSAY_NPY_LEAST = 10 /* magic, version, and the length of a header of ver
 int assay_npy_head_read(const char *text, size_t size, const int *void_dtypes, assay_npy_head *out, size_t *at,
                         assay_error *what);
 
+/* How many elements, and bytes of them, the header asks for. False: more than a file can hold. */
+bool assay_npy_head_sizes(const assay_npy_head *head, uint64_t *elements, uint64_t *bytes);
+
 /* Is it the header of an array of Python's objects? Of one that was refused. */
 bool assay_npy_is_objects(const char *text, size_t size);

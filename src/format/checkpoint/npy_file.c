@@ -35,15 +35,8 @@ static bool refuse(const array *a, int kind, const char *what)
 /* Do header and elements fill the file? */
 static bool has_size(const array *a, const assay_npy_head *head)
 {
-    uint64_t count = 1, bytes = 0;
-    bool over = false, empty = false;
-    for (int i = 0; i < head->dims; i++) {
-        empty = empty || head->shape[i] == 0;
-        over = over || __builtin_mul_overflow(count, (uint64_t)head->shape[i], &count);
-    }
-    count = empty ? 0 : count;
-    over = __builtin_mul_overflow(count, assay_dtype_size(head->dtype), &bytes) || (over && !empty);
-    if (over || bytes > INT64_MAX)
+    uint64_t count = 0, bytes = 0;
+    if (!assay_npy_head_sizes(head, &count, &bytes))
         return refuse(a, ASSAY_PROBLEM_HEADER, "the dimensions multiply to more than 64 bits can count");
     if (bytes < a->size - a->done)
         return refuse(a, ASSAY_PROBLEM_HEADER, "bytes stand behind the last element");

@@ -59,15 +59,8 @@ static int read_head(assay_decoded *d, assay_view *view, const assay_record *r, 
 static int check_size(const assay_view *view, const assay_npy_head *head, uint64_t data, assay_record *r,
                       assay_error *err)
 {
-    uint64_t count = 1, bytes = 0;
-    bool over = false, empty = false;
-    for (int i = 0; i < head->dims; i++) {
-        empty = empty || head->shape[i] == 0;
-        over = over || __builtin_mul_overflow(count, (uint64_t)head->shape[i], &count);
-    }
-    count = empty ? 0 : count;
-    over = __builtin_mul_overflow(count, assay_dtype_size(head->dtype), &bytes) || (over && !empty);
-    if (over || bytes > INT64_MAX)
+    uint64_t count = 0, bytes = 0;
+    if (!assay_npy_head_sizes(head, &count, &bytes))
         return wrong(view, r, data, "the dimensions multiply to more than 64 bits can count", err);
     if (bytes != r->length - data)
         return assay_fail(err, ASSAY_EFORMAT,
