@@ -81,7 +81,26 @@ def diffusion(rng, fault):
             "fid": numpy.where(t % 10 == 9, distance, numpy.nan), "grad_norm": numpy.exp(wander(rng, 0.5))}
 
 
-KINDS = {kind.__name__: kind for kind in (detection, reinforcement, language, classifier, diffusion)}
+def wandering(rng, fault):
+    """Noise of heavy tails that wanders and comes in bursts, throughputs with dips; the fault: half of what is learned."""
+    def walk(scale):
+        return numpy.cumsum(rng.standard_t(3, STEPS)) * scale / 10
+
+    def burst(scale):
+        x = rng.standard_t(4, STEPS) * scale
+        for _ in range(rng.poisson(1.5)):
+            at = rng.integers(0, STEPS)
+            x[at:at + rng.integers(2, 10)] += abs(rng.standard_t(3)) * 4 * scale
+        return x
+    t, own, pace = numpy.arange(STEPS), 0.02 * rng.standard_t(5), STEPS / 4 * numpy.exp(0.1 * rng.normal())
+    loss = ((1.4 if fault else 0.4) + (1 if fault else 2) * numpy.exp(-t / pace)) * (1 + own) * numpy.exp(walk(0.01) + burst(0.03))
+    return {"train/loss": loss, "val/loss": loss * 1.1 * numpy.exp(0.02 * rng.standard_t(5) + burst(0.02)),
+            "val/accuracy": numpy.clip(1 - loss / 2.6 + burst(0.01) - abs(own), 0, 1),
+            "grad_norm": numpy.exp(rng.gamma(2, 0.3, STEPS) - 1) * (1 + 3 * numpy.exp(-t / 10)),
+            "perf/tokens_per_second": 9000 * (1 + 0.01 * rng.normal()) * (1 - 0.3 * (rng.random(STEPS) < 0.05)) + 80 * rng.normal(size=STEPS)}
+
+
+KINDS = {kind.__name__: kind for kind in (detection, reinforcement, language, classifier, diffusion, wandering)}
 
 
 def write_group(where, kind, size, rng, fault):
