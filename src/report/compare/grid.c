@@ -57,9 +57,16 @@ typedef struct strand {
     int mode;
     uint32_t trial;
     size_t count;
-    int64_t *step; /* [count] ascending mode steps; owned, the values with it */
-    double *value; /* [figure * count + i] */
+    int64_t *step;     /* [count] ascending mode steps */
+    bool shares_steps; /* they are another strand's; else owned */
+    double *value;     /* [figure * count + i]; owned */
 } strand;
+
+/* Steps of the strand that was added last, of a mode. */
+typedef struct recent {
+    int64_t *step;
+    size_t count;
+} recent;
 
 /* The strands [first, end) are one tensor's in one mode. */
 typedef struct group {
@@ -71,6 +78,7 @@ typedef struct group {
 typedef struct list {
     ASSAY_VEC(strand) strand;
     ASSAY_VEC(group) group;
+    recent recent[ASSAY_MODES]; /* most runs log at the steps of the run before */
 } list;
 
 struct assay_grids {
@@ -93,90 +101,9 @@ static strand *add(list *l, const char *tensor, int mode, uint32_t trial, size_t
     if (!s)
         return NULL;
     *s = (strand){.tensor = tensor, .mode = mode, .trial = trial, .count = count};
-    s->step = assay_realloc_array(NULL, count, (1 + figures) * sizeof *s->step);
-    s->value = s->step ? (double *)(void *)(s->step + count) : NULL;
-    return s->step ? s : NULL;
-}
-
-static int add_losses(list *l, const char *tensor, int mode, uint32_t trial, const assay_loss_point *point,
-                      size_t count)
-{
-    strand *s = count > 0 ? add(l, tensor, mode, trial, count, 1) : NULL;
-    if (!s)
-        return count > 0 ? ASSAY_ENOMEM : ASSAY_OK;
-    for (size_t k = 0; k < count; k++) {
-        s->step[k] = point[k].mode_step;
-        s->value[k] = point[k].value;
-    }
-    return ASSAY_OK;
-}
-
-static int add_gap(list *l, const assay_curves *curves, const assay_loss_curve *curve, const char *tensor,
-                   uint32_t trial)
-{
-    if (curve->mode != ASSAY_MODE_EVAL)
-        return ASSAY_OK;
-    assay_loss_point *gap = assay_alloc(curve->count * sizeof *gap);
-    int status = gap ? ASSAY_OK : ASSAY_ENOMEM;
-    ASSAY_THEN(status, add_losses(l, tensor, curve->mode, trial, gap, assay_gap_of(curves, curve, gap)));
-    free(gap);
-    return status;
-}
-
-/* A number that was logged has a value, and neither a norm nor a share of zeros. */
-static bool is_number(const assay_tensor_curve *curve)
-{
-    bool numbers = true;
-    for (size_t k = 0; numbers && k < curve->count; k++)
-        numbers = curve->point[k].elements == (double)curve->point[k].workers;
-    return numbers;
-}
-
-static int add_tensor(assay_grids *g, const assay_curves *curves, const assay_tensor_curve *curve, const char *tensor,
-                      uint32_t trial)
-{
-    const bool number = is_number(curve);
-    const size_t figures = number ? 1 : TENSOR_FIGURES;
-    if (number && assay_curves_loss(curves, curve->tensor, curve->mode)) /* losses have figures of their own */
-        return ASSAY_OK;
-    strand *s = add(&g->of[number ? OF_NUMBERS : OF_TENSORS], tensor, curve->mode, trial, curve->count, figures);
-    ASSAY_HAVE(s);
-    for (size_t k = 0; k < curve->count; k++) {
-        s->step[k] = curve->point[k].mode_step;
-        for (size_t f = 0; f < figures; f++)
-            s->value[f * curve->count + k] =
-                assay_band_value(&curve->point[k], number ? ASSAY_BAND_VALUE : ASSAY_BAND_NORM + (int)f);
-    }
-    return ASSAY_OK;
-}
-
-static int collect_trial(assay_grids *g, const assay_trial *info, const assay_curves *curves, uint32_t trial)
-{
-    int status = ASSAY_OK;
-    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
-        const assay_loss_curve *curve = &curves->losses[i];
-        const char *tensor = assay_trial_tensor(info, curve->tensor);
-        if (!can_be_written(tensor) || curve->mode == ASSAY_MODE_NONE)
-            continue;
-        status = add_losses(&g->of[OF_LOSSES], tensor, curve->mode, trial, curve->point, curve->count);
-        ASSAY_THEN(status, add_gap(&g->of[OF_GAPS], curves, curve, tensor, trial));
-    }
-    for (size_t i = 0; status == ASSAY_OK && i < curves->tensor_count; i++) {
-        const assay_tensor_curve *curve = &curves->tensors[i];
-        const char *tensor = assay_trial_tensor(info, curve->tensor);
-        if (can_be_written(tensor) && curve->mode != ASSAY_MODE_NONE)
-            status = add_tensor(g, curves, curve, tensor, trial);
-    }
-    return status;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const strand *x = a, *y = b;
-    int order = x->tensor == y->tensor ? 0 : strcmp(x->tensor, y->tensor);
-    if (order == 0)
-        order = (x->mode > y->mode) - (x->mode < y->mode);
-    return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
+    s->step = assay_realloc_array(NULL, count, sizeof *s->step);
+    s->value = assay_realloc_array(NULL, count, figures * sizeof *s->value);
+    return s->step && s->value ? s : NULL;
 }
 
 typedef struct placed {
@@ -213,9 +140,106 @@ static int put_in_order(strand *s, size_t figures)
     return status;
 }
 
+/* A strand whose points have been put. 0 or ASSAY_ENOMEM. */
+static int finish(list *l, strand *s, size_t figures)
+{
+    recent *before = &l->recent[s->mode];
+    ASSAY_TRY(put_in_order(s, figures));
+    if (before->count == s->count && memcmp(before->step, s->step, s->count * sizeof *s->step) == 0) {
+        free(s->step);
+        s->step = before->step;
+        s->shares_steps = true;
+    } else {
+        *before = (recent){s->step, s->count};
+    }
+    return ASSAY_OK;
+}
+
+static int add_losses(list *l, const char *tensor, int mode, uint32_t trial, const assay_loss_point *point,
+                      size_t count)
+{
+    strand *s = count > 0 ? add(l, tensor, mode, trial, count, 1) : NULL;
+    if (!s)
+        return count > 0 ? ASSAY_ENOMEM : ASSAY_OK;
+    for (size_t k = 0; k < count; k++) {
+        s->step[k] = point[k].mode_step;
+        s->value[k] = point[k].value;
+    }
+    return finish(l, s, 1);
+}
+
+static int add_gap(list *l, const assay_curves *curves, const assay_loss_curve *curve, const char *tensor,
+                   uint32_t trial)
+{
+    if (curve->mode != ASSAY_MODE_EVAL)
+        return ASSAY_OK;
+    assay_loss_point *gap = assay_alloc(curve->count * sizeof *gap);
+    int status = gap ? ASSAY_OK : ASSAY_ENOMEM;
+    ASSAY_THEN(status, add_losses(l, tensor, curve->mode, trial, gap, assay_gap_of(curves, curve, gap)));
+    free(gap);
+    return status;
+}
+
+/* A number that was logged has a value, and neither a norm nor a share of zeros. */
+static bool is_number(const assay_tensor_curve *curve)
+{
+    bool numbers = true;
+    for (size_t k = 0; numbers && k < curve->count; k++)
+        numbers = curve->point[k].elements == (double)curve->point[k].workers;
+    return numbers;
+}
+
+static int add_tensor(assay_grids *g, const assay_curves *curves, const assay_tensor_curve *curve, const char *tensor,
+                      uint32_t trial)
+{
+    const bool number = is_number(curve);
+    const size_t figures = number ? 1 : TENSOR_FIGURES;
+    if (number && assay_curves_loss(curves, curve->tensor, curve->mode)) /* losses have figures of their own */
+        return ASSAY_OK;
+    list *l = &g->of[number ? OF_NUMBERS : OF_TENSORS];
+    strand *s = add(l, tensor, curve->mode, trial, curve->count, figures);
+    ASSAY_HAVE(s);
+    for (size_t k = 0; k < curve->count; k++) {
+        s->step[k] = curve->point[k].mode_step;
+        for (size_t f = 0; f < figures; f++)
+            s->value[f * curve->count + k] =
+                assay_band_value(&curve->point[k], number ? ASSAY_BAND_VALUE : ASSAY_BAND_NORM + (int)f);
+    }
+    return finish(l, s, figures);
+}
+
+static int collect_trial(assay_grids *g, const assay_trial *info, const assay_curves *curves, uint32_t trial)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
+        const assay_loss_curve *curve = &curves->losses[i];
+        const char *tensor = assay_trial_tensor(info, curve->tensor);
+        if (!can_be_written(tensor) || curve->mode == ASSAY_MODE_NONE)
+            continue;
+        status = add_losses(&g->of[OF_LOSSES], tensor, curve->mode, trial, curve->point, curve->count);
+        ASSAY_THEN(status, add_gap(&g->of[OF_GAPS], curves, curve, tensor, trial));
+    }
+    for (size_t i = 0; status == ASSAY_OK && i < curves->tensor_count; i++) {
+        const assay_tensor_curve *curve = &curves->tensors[i];
+        const char *tensor = assay_trial_tensor(info, curve->tensor);
+        if (can_be_written(tensor) && curve->mode != ASSAY_MODE_NONE)
+            status = add_tensor(g, curves, curve, tensor, trial);
+    }
+    return status;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const strand *x = a, *y = b;
+    int order = x->tensor == y->tensor ? 0 : strcmp(x->tensor, y->tensor);
+    if (order == 0)
+        order = (x->mode > y->mode) - (x->mode < y->mode);
+    return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
+}
+
 static bool has_same_steps(const strand *a, const strand *b)
 {
-    return a->count == b->count && memcmp(a->step, b->step, a->count * sizeof *a->step) == 0;
+    return a->count == b->count && (a->step == b->step || memcmp(a->step, b->step, a->count * sizeof *a->step) == 0);
 }
 
 /* All steps of the strands of a group: mostly those of its first. */
@@ -240,14 +264,12 @@ static int unite_steps(const strand *s, group *g)
     return ASSAY_OK;
 }
 
-static int make_groups(list *l, size_t figures)
+static int make_groups(list *l)
 {
     const strand *s = l->strand.list;
     int status = ASSAY_OK;
     if (l->strand.count > 0)
         assay_sort_runs(l->strand.list, l->strand.count, sizeof *s, by_place); /* those of each trial are sorted */
-    for (size_t i = 0; status == ASSAY_OK && i < l->strand.count; i++)
-        status = put_in_order(&l->strand.list[i], figures);
     for (size_t i = 0, end; status == ASSAY_OK && i < l->strand.count; i = end) {
         for (end = i + 1; end < l->strand.count && s[i].mode == s[end].mode && strcmp(s[i].tensor, s[end].tensor) == 0;)
             end++;
@@ -271,7 +293,7 @@ assay_grids *assay_grids_new(const assay_outcome *outcome, bool losses_alone, in
         assay_curves_release(&curves);
     }
     for (int k = 0; *status == ASSAY_OK && k < KINDS; k++)
-        *status = make_groups(&g->of[k], k == OF_TENSORS ? TENSOR_FIGURES : 1);
+        *status = make_groups(&g->of[k]);
     if (*status != ASSAY_OK) {
         assay_grids_free(g);
         return NULL;
@@ -284,8 +306,11 @@ void assay_grids_free(assay_grids *grids)
 {
     for (int k = 0; grids && k < KINDS; k++) {
         list *l = &grids->of[k];
-        for (size_t i = 0; i < l->strand.count; i++)
-            free(l->strand.list[i].step);
+        for (size_t i = 0; i < l->strand.count; i++) {
+            if (!l->strand.list[i].shares_steps)
+                free(l->strand.list[i].step);
+            free(l->strand.list[i].value);
+        }
         for (size_t i = 0; i < l->group.count; i++)
             free(l->group.list[i].step);
         free(l->strand.list);
