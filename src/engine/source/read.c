@@ -133,7 +133,9 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     info->tensors = s->names;
     info->tensor_modes = s->modes;
     info->position = s->saved;
-    info->steps = s->steps;
+    assay_step_info *fitting = /* many trials keep them until the report is written */
+        s->step_count > 0 ? assay_realloc_array(s->steps, s->step_count, sizeof *s->steps) : NULL;
+    info->steps = fitting ? fitting : s->steps;
     info->step_count = s->step_count;
     info->worker_modes = s->worker_modes;
     info->shifts = s->shifts;
