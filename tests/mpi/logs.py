@@ -535,6 +535,16 @@ def torn(w):
                         "MLflow, %s: %s: %s" % (what, found, done))
 
 
+    for old, new, said in ((b"iteration=000005", b"iterasion=000005", True), (b" - INFO - ", b" - WARNING - said\n", False)):
+        place = w.root / "torn" / ("dlfw-%d" % said)
+        logs.dlfw(place, logs.curve(20))
+        path = next(place.glob("*.log"))
+        path.write_bytes(path.read_bytes().replace(old, new, 1) if said else new + path.read_bytes())
+        done, report, _ = w.run(place)
+        found = [p["text"] for p in report["trials"][0]["problems"]]
+        w.checks.expect(done.code == 3 * said and any("line 6: not a name, an iteration and a value" in text for text in found) == said, "dlfw: %s: %s" % (found, done))
+
+
 def falls(i):
     return 1 + 7 * math.exp(-0.1 * i)
 

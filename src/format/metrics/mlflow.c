@@ -2,7 +2,6 @@
 #include "format/metrics/mlflow.h"
 
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,11 +288,10 @@ static int divide(metrics_place *p, assay_error *err)
 typedef struct reader {
     metrics_log *log;
     mlflow_values values;
-    const char *key, *path; /* of the file: its path below the directory, and below the trial */
+    const char *key; /* of the file: its path below the directory */
     bool system;
-    bool over;      /* the run has ended */
-    uint64_t lines; /* in the files before this one */
-    uint64_t odd;   /* of this one that are none of a metric */
+    bool over; /* the run has ended */
+    metrics_odd odd;
     assay_error *err;
 } reader;
 
@@ -317,16 +315,6 @@ static bool whole(const char *text, size_t length, int64_t *value)
            (negative ? (*value = *value == 0 ? 0 : -1, true) : true);
 }
 
-/* MLflow writes nothing else into such a file: what is lost with the line is named, with the first of each file. */
-static int take_no_line(reader *r, const char *line, size_t length)
-{
-    if (r->odd++ == 0)
-        assay_problems_add(r->log->problems, ASSAY_PROBLEM_RECORD, -1, r->path, -1,
-                           "%s: line %" PRIu64 ": not a time, a value and a step: \"%.*s\"", r->path,
-                           r->log->counts[METRICS_LINES] - r->lines, (int)(length < 80 ? length : 80), line);
-    return 1;
-}
-
 static int take_line(void *context, const char *line, size_t length)
 {
     reader *r = context;
@@ -340,7 +328,7 @@ static int take_line(void *context, const char *line, size_t length)
         return ASSAY_OK;
     if ((count != 2 && count != 3 && count != 5) || !metrics_number(field[0], size[0], &time) || fabs(time) > 1e18 ||
         !metrics_number(field[1], size[1], &v.value) || (count > 2 && !whole(field[2], size[2], &v.step)))
-        return take_no_line(r, line, length);
+        return metrics_odd_name(r->log, &r->odd, "not a time, a value and a step", line, length);
     v.time = (int64_t)time;
     v.value = mlflow_number(v.value);
     mlflow_value *added = assay_vec_add(&r->values.list, &r->values.count, &r->values.room, sizeof *added);
@@ -355,14 +343,12 @@ static int take_metric(reader *r, const char *path)
     r->log->counts[METRICS_SYSTEM_METRICS] += r->system;
     r->log->file_count++;
     const uint64_t growing = r->log->counts[METRICS_GROWING];
-    r->path = path;
-    r->lines = r->log->counts[METRICS_LINES];
-    r->odd = 0;
+    r->odd = metrics_odd_in(r->log, path);
     int status = metrics_read_lines(r->log, path, take_line, r, r->err);
     if (status == ASSAY_OK && r->over && growing != r->log->counts[METRICS_GROWING])
         assay_problems_add(r->log->problems, ASSAY_PROBLEM_SHORT, -1, path, -1,
                            "%s: it ends within a line, and the run has ended", path);
-    if (status == ASSAY_OK && r->lines + growing == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
+    if (status == ASSAY_OK && r->odd.lines + growing == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
         assay_problems_add(r->log->problems, ASSAY_PROBLEM_HEADER, -1, path, -1,
                            "%s: empty; MLflow leaves no such files", path);
     return status == ASSAY_OK ? mlflow_put(r->log, r->key, strlen(r->key), &r->values) : status;
