@@ -66,31 +66,48 @@ static bool is_rate(const char *path)
     return false;
 }
 
+/* A whole number of what is kept beside tensors; -1: there is none, or it is below 0. */
+static int64_t number_of(const assay_trial_others *others, const char *key)
+{
+    const uint32_t id = assay_dict_find(others->paths, key, strlen(key));
+    if (id == ASSAY_NO_ID || strcmp(others->list[id].kind, "int") != 0)
+        return -1;
+    char *end = NULL;
+    const long long number = strtoll(others->list[id].value, &end, 10);
+    return *end == '\0' && end > others->list[id].value && number >= 0 ? number : -1;
+}
+
 /* What a checkpoint says of its step beside its name; -1: nothing. */
 static int64_t said_step(const assay_trial_others *others)
 {
     static const char *const keys[] = {"state/global_step", "state/global_steps", "state/common.iteration",
                                        "state/iteration",   "state/iter",         "state/step"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const uint32_t id = assay_dict_find(others->paths, keys[i], strlen(keys[i]));
-        if (id == ASSAY_NO_ID || strcmp(others->list[id].kind, "int") != 0)
-            continue;
-        char *end = NULL;
-        const long long step = strtoll(others->list[id].value, &end, 10);
-        if (*end == '\0' && end > others->list[id].value && step >= 0)
-            return step;
-    }
-    return -1;
+    int64_t step = -1;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && step < 0; i++)
+        step = number_of(others, keys[i]);
+    return step;
 }
 
-/* Of a step: rates that are not finite. *said gets what it says of its step. */
-static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit, int64_t *said,
-                         assay_verify_remarks *remarks)
+/* A checkpoint, and the step that it says that it is of. */
+typedef struct said_of {
+    const assay_unit *unit;
+    bool asked, is_anothers;
+    int64_t said;     /* -1: nothing, or it was not read yet */
+    int64_t schedule; /* how often its scheduler was stepped; -1: as that */
+} said_of;
+typedef ASSAY_VEC(said_of) said_steps;
+
+/* Of a step: rates that are not finite. Keeps what it says of its step. */
+static int name_rates_at(const assay_trial_files *trial, said_of *one, assay_verify_remarks *remarks)
 {
+    const assay_unit *unit = one->unit;
     assay_trial_others others = {0};
     char *place = NULL;
     int status = assay_trial_list_others(trial, unit->step, unit->step + 1, &others);
-    *said = status == ASSAY_OK ? said_step(&others) : -1;
+    if (status == ASSAY_OK) {
+        one->said = said_step(&others);
+        one->schedule = number_of(&others, "state/scheduler.last_epoch");
+    }
     for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(others.paths); i++) {
         const char *path = assay_dict_name(others.paths, i, NULL), *value = others.list[i].value;
         char text[1024];
@@ -108,14 +125,6 @@ static int name_rates_at(const assay_trial_files *trial, const assay_unit *unit,
     assay_trial_others_release(&others);
     return status;
 }
-
-/* A checkpoint, and the step that it says that it is of. */
-typedef struct said_of {
-    const assay_unit *unit;
-    bool asked, is_anothers;
-    int64_t said; /* -1: nothing, or it was not read yet */
-} said_of;
-typedef ASSAY_VEC(said_of) said_steps;
 
 static bool agrees(const said_of *one)
 {
@@ -175,6 +184,32 @@ static int name_exchanged(const assay_trial_files *trial, said_steps *list, assa
     return status;
 }
 
+/* A scheduler that was stepped less often than that of the checkpoint before: it is another checkpoint's, or began anew. How
+ * often that is a step differs, so that nothing else is known of one alone. */
+static int name_schedules(const assay_trial_files *trial, const said_steps *list, assay_verify_remarks *remarks)
+{
+    const said_of *before = NULL;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
+        const said_of *one = &list->list[i];
+        if (one->schedule < 0)
+            continue;
+        if (before && one->schedule < before->schedule) {
+            char *place = NULL, text[256];
+            snprintf(text, sizeof text,
+                     "its scheduler was stepped %lld times, and %lld times at step %lld before: it lies in another's "
+                     "place, or began anew",
+                     (long long)one->schedule, (long long)before->schedule, (long long)before->unit->step);
+            status = assay_unit_places(trial->store, &trial->catalog, one->unit, assay_verify_take_place, &place);
+            ASSAY_THEN(status,
+                       assay_verify_remark_add(remarks, ASSAY_VERIFY_NOTE, one->unit->step, place ? place : ".", text));
+            free(place);
+        }
+        before = one;
+    }
+    return status;
+}
+
 static int name_rates(const assay_trial_files *trial, const assay_verify_options *options,
                       assay_verify_remarks *remarks)
 {
@@ -187,11 +222,14 @@ static int name_rates(const assay_trial_files *trial, const assay_verify_options
             continue;
         said_of *one = ASSAY_VEC_ADD(&said);
         if (one)
-            *one =
-                (said_of){.unit = &catalog->units[i], .asked = is_asked(options, catalog->units[i].step), .said = -1};
-        status = !one ? ASSAY_ENOMEM : one->asked ? name_rates_at(trial, one->unit, &one->said, remarks) : ASSAY_OK;
+            *one = (said_of){.unit = &catalog->units[i],
+                             .asked = is_asked(options, catalog->units[i].step),
+                             .said = -1,
+                             .schedule = -1};
+        status = !one ? ASSAY_ENOMEM : one->asked ? name_rates_at(trial, one, remarks) : ASSAY_OK;
     }
     ASSAY_THEN(status, name_exchanged(trial, &said, remarks));
+    ASSAY_THEN(status, name_schedules(trial, &said, remarks));
     free(said.list);
     return status;
 }

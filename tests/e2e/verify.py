@@ -178,6 +178,19 @@ def tails(checks, assay, work):
                       and "20 bytes stand behind its end, which no loader reads" in text and "more)" not in text and path.name in text, "%s: %s" % (layout, done))
 
 
+def schedules(checks, assay, work):
+    """A scheduler that was stepped less often than that of the checkpoint before is another's, or began anew: a note."""
+    root = damaged_checkpoints.spread(work, "hugging_face")
+    before = run([assay, "verify", root])
+    one, two = (root / ("checkpoint-%d" % step) / "scheduler.pt" for step in (100, 200))
+    first, second = one.read_bytes(), two.read_bytes()
+    one.write_bytes(second)
+    two.write_bytes(first)
+    done = run([assay, "verify", root])
+    said = "its scheduler was stepped 100 times, and 200 times at step 100 before"
+    checks.expect(before.code == done.code == 0 and said not in " ".join(before.out.split()) and said in " ".join(done.out.split()), "schedulers exchanged: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -215,6 +228,7 @@ def main():
                 check_agreement(checks, args.assay, case, Path(work) / "agreed")
         if "hidden_pickles" in args.group:
             tails(checks, args.assay, Path(work) / "tails")
+            schedules(checks, args.assay, Path(work) / "schedules")
         if "ranks" in args.group:
             check_ranks(checks, args.assay, Path(work))
             check_kept(checks, args.assay, Path(work) / "kept")
