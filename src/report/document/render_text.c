@@ -13,6 +13,7 @@
 
 enum { INDENT = 4, CEILING = 1 << 30 };
 
+/* `line` is taken anew by each text, so what `plain` gives holds until its next call. */
 typedef struct writer {
     const assay_draw *draw; /* NULL: no terminal */
     assay_buf *out;
@@ -37,7 +38,7 @@ static void put_wrapped(writer *w, unsigned indent, const char *lead, const doc_
     assay_text_put_wrapped(w->out, w->draw, indent, lead, words, strlen(words));
 }
 
-/* Parts stand behind an empty line, but for the first. */
+/* Leaves an empty line before a part, but for the first. */
 static void leave_line(writer *w)
 {
     const assay_buf *out = w->out;
@@ -53,6 +54,8 @@ static bool has_sections(const doc_block *b)
     return false;
 }
 
+/* A heading that is wider than a page of text gets no rule under it. Sections that have sections below get the
+ * stronger rule. */
 static void put_section(writer *w, const doc_block *b)
 {
     leave_line(w);
@@ -69,12 +72,13 @@ static void put_section(writer *w, const doc_block *b)
     put_blocks(w, b);
 }
 
-/* A card, or details: a title, and the rest indented below it. */
+/* Puts a card, or details: a title, and the rest indented below it. */
 static void put_card(writer *w, const doc_block *b, bool first)
 {
     if (!first)
         leave_line(w);
     const char *title = plain(w, &b->text);
+    /* Without a terminal there is no width to break a title to: it is one line, however long. */
     if (w->draw) {
         assay_text_put_wrapped(w->out, w->draw, w->indent, NULL, title, strlen(title));
     } else {
@@ -104,7 +108,7 @@ static void put_items(writer *w, const doc_block *b)
     }
 }
 
-/* Facts stand behind their names, in a column. */
+/* Puts facts behind their names, in a column. */
 static void put_facts(writer *w, const doc_block *b)
 {
     size_t longest = 0;
@@ -123,6 +127,7 @@ static void put_facts(writer *w, const doc_block *b)
 
 static void put_advice(writer *w, const doc_block *b)
 {
+    /* `sizeof` takes the 0 behind the words along, which ends the lead. */
     assay_buf lead = ASSAY_BUF(CEILING);
     assay_text_put_blanks(&lead, w->indent);
     assay_put_bytes(&lead, "What to do: ", sizeof "What to do: ");
@@ -139,6 +144,8 @@ static void put_advice(writer *w, const doc_block *b)
 
 /* ---- tables ---- */
 
+/* Letters are those of assay_table_init(): 'u' is a number with a unit or remark, which may be cut behind the
+ * number. */
 static char align_of(const doc_table_data *t, size_t column)
 {
     static const char fits[] = {[DOC_KEEP] = 'l', [DOC_CUT] = 'e', [DOC_DROP] = 'o', [DOC_CUT_LAST] = 'k'};
@@ -169,7 +176,7 @@ static assay_draw_colour colour_of(const doc_cell_data *cell)
     return ASSAY_DRAW_PLAIN;
 }
 
-/* Of a column of numbers with remarks the remark may be cut, the number not. */
+/* Puts a cell. Of a column of numbers with remarks the remark may be cut, the number not. */
 static void put_cell(writer *w, const doc_column *column, const doc_cell_data *cell, char align, assay_table *table)
 {
     assay_buf_clear(&w->line);
@@ -201,9 +208,10 @@ static void put_row(writer *w, const doc_table_data *t, const doc_row_data *row,
             put_cell(w, &t->column[c], cell, align[at++], table);
 }
 
-/* Heads of the columns that are filled, terminated one behind another in `names`; `head` points at them. */
+/* Finds the heads of the columns that are filled, terminated one behind another in `names`; `head` points at them. */
 static size_t find_heads(const doc_table_data *t, assay_buf *names, const char **head, char *align)
 {
+    /* `head` is set once all names are there, for the buffer moves while it grows. */
     size_t shown = 0, at = 0;
     for (size_t c = 0; c < t->columns; c++) {
         if (!t->filled[c])
@@ -271,7 +279,7 @@ static void draw_lines(writer *w, const doc_chart *c)
     }
 }
 
-/* What a bar stands for. */
+/* Puts what a bar stands for. */
 static void put_label(writer *w, const doc_chart *c, size_t i)
 {
     assay_buf_clear(&w->line);
@@ -301,11 +309,12 @@ static bar_columns measure_bars(writer *w, const doc_chart *c)
         b.label = columns > b.label ? columns : b.label;
         b.number = digits > b.number ? digits : b.number;
     }
+    /* A quarter of the terminal for labels leaves room for bars. */
     b.label = b.label > w->draw->columns / 4 && w->draw->columns > 20 ? w->draw->columns / 4 : b.label;
     return b;
 }
 
-/* Label, number, share and bar, in columns. */
+/* Draws label, number, share and bar, in columns. */
 static void draw_bars(writer *w, const doc_chart *c)
 {
     enum { LEAST_BAR = 4, SHARE = 9 };
@@ -323,6 +332,7 @@ static void draw_bars(writer *w, const doc_chart *c)
         assay_put_format(w->out, "  %*.10g", (int)b.number, s->y[i]);
         if (c->shares)
             assay_put_format(w->out, "  %5.1f %%", 100 * s->y[i] / (b.all > 0 ? b.all : 1));
+        /* A bar of fewer than LEAST_BAR columns tells nothing. */
         if (w->draw->columns >= used + LEAST_BAR && s->y[i] > 0) {
             assay_put_format(w->out, "  ");
             assay_draw_bar(w->draw, s->y[i] / b.most, (unsigned)(w->draw->columns - used), w->out);
@@ -353,6 +363,7 @@ static shades measure_shades(writer *w, const doc_chart *c)
     }
     h.width = h.width > w->draw->columns / 3 ? w->draw->columns / 3 : h.width;
     const size_t room = w->draw->columns > w->indent + h.width + 2 ? w->draw->columns - w->indent - h.width - 1 : 1;
+    /* Two characters a value look square in a terminal. */
     h.cell = h.points * 2 <= room ? 2 : 1;
     h.run = (h.points * h.cell + room - 1) / room;
     return h;
@@ -369,17 +380,18 @@ static void put_lane_name(writer *w, const char *name, size_t width, bool right)
     assay_text_put_blanks(w->out, right ? 1 : blanks + 2);
 }
 
-/* The value of a cell: a sum of shares, else the largest. */
+/* Finds the value of a cell: a sum of shares, else the largest. */
 static double cell_of(const doc_chart *c, const shades *h, size_t row, size_t column)
 {
     double value = 0;
+    /* Shares are of a square, such as a confusion matrix, so rows are added up as columns are. */
     for (size_t s = row; s < c->count && s < row + (c->shares ? h->run : 1); s++)
         for (size_t i = column; i < c->series[s].count && i < column + h->run; i++)
             value = c->shares ? value + c->series[s].y[i] : fmax(value, c->series[s].y[i]);
     return value;
 }
 
-/* A row of shades for each series, of values up to the largest of all or, of shares, to the sum of the row. */
+/* Draws a row of shades for each series, of values up to the largest of all or, of shares, to the sum of the row. */
 static void draw_heat(writer *w, const doc_chart *c)
 {
     const shades h = measure_shades(w, c);
@@ -400,7 +412,7 @@ static void draw_heat(writer *w, const doc_chart *c)
     }
 }
 
-/* A strip for each series over a range that is longer than its points: dots, and marks where they lie. */
+/* Draws a strip for each series over a range that is longer than its points: dots, and marks where they lie. */
 static void draw_strips(writer *w, const doc_chart *c)
 {
     const size_t width = measure_shades(w, c).width;
@@ -419,6 +431,7 @@ static void draw_strips(writer *w, const doc_chart *c)
     }
 }
 
+/* What cannot be drawn, here or at all without a terminal, becomes a table of its numbers. */
 static void put_chart(writer *w, const doc_chart *c)
 {
     if (c->title[0])
@@ -447,7 +460,7 @@ static void put_chart(writer *w, const doc_chart *c)
 
 /* ---- the document ---- */
 
-/* Lines as they are. A terminal breaks them, but for those that are there to be pasted. */
+/* Puts lines as they are. A terminal breaks them, but for those that are there to be pasted. */
 static void put_lines(writer *w, const doc_block *b)
 {
     static const char command[] = "To see it: ";
@@ -516,6 +529,7 @@ static void put_blocks(writer *w, const doc_block *parent)
     }
 }
 
+/* A document that failed still renders nothing, and hands its failure to `out`. */
 void doc_render_text(const doc *d, const assay_draw *draw, assay_buf *out)
 {
     writer w = {.draw = draw, .out = out};

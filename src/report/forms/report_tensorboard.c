@@ -10,6 +10,7 @@
 #include "report/model/curves.h"
 #include "tfrecord/tfevent.h"
 
+/* Names of directories may have 255 bytes: "_", NAME_MOST and the hash fit with room. */
 enum { NAME_MOST = 100 };
 static const char FILE_NAME[] = "events.out.tfevents.0.assay";
 
@@ -18,8 +19,9 @@ static bool is_letter(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* The run's directory. A name that is fit for one stands for itself; of another the fit characters are kept behind "_",
- * which no fit name begins with, and its hash keeps it apart from names that look alike. */
+/* Puts the run's directory. A name that is fit for one stands for itself; of another the fit characters are kept
+ * behind "_", which no fit name begins with, and its hash keeps it apart from names that look alike. So no name leads
+ * out of the directory. */
 static void put_directory(assay_buf *out, const char *name)
 {
     char hex[65];
@@ -40,7 +42,8 @@ static void put_directory(assay_buf *out, const char *name)
     assay_put_format(out, "-%.16s", hex);
 }
 
-/* "GROUP/NAME" or "GROUP/MODE/NAME", which protobuf wants to be UTF-8; NULL without memory. The caller frees it. */
+/* Makes "GROUP/NAME" or "GROUP/MODE/NAME", which protobuf wants to be UTF-8; NULL without memory. The caller frees
+ * it. */
 static char *make_tag(const char *group, int mode, const char *name)
 {
     assay_buf tag = ASSAY_BUF(ASSAY_REPORT_CEILING);
@@ -59,8 +62,8 @@ static char *make_tag(const char *group, int mode, const char *name)
     return NULL;
 }
 
-/* 1 at each saved step with a finding, 0 at the first, the last, and those beside one with a finding: the line between
- * two of them is flat. */
+/* Puts 1 at each saved step with a finding, 0 at the first, the last, and those beside one with a finding: the line
+ * between two of them is flat. */
 static int put_findings(const assay_trial *info, const report_rule *rule, assay_buf *out)
 {
     const assay_findings *found = rule->findings;
@@ -151,6 +154,7 @@ static int write_trial(const assay_outcome *outcome, size_t trial, assay_output 
     return status;
 }
 
+/* One trial that cannot be written does not keep the others back; the first failure is told. */
 static int write_tensorboard(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                              assay_error *err)
 {

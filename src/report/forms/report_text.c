@@ -53,6 +53,7 @@ static void put_part(const assay_trial_outcome *trial, const char *title,
     doc_free(d);
 }
 
+/* The parts below are what other commands print of a trial too, without a whole report. */
 void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     assay_put_format(out, "Trial ");

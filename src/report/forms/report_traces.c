@@ -11,7 +11,7 @@ static void put_worker(assay_jw *w, int32_t rank)
     assay_jw_format(w, "worker", "worker_%d", (int)rank);
 }
 
-/* Names of C++ are long: their beginnings. */
+/* Puts the beginning of a name: those of C++ are long. */
 static void put_name(assay_jw *w, const char *key, const assay_trace_data *data, uint32_t text, size_t most)
 {
     assay_jw_text_n(w, key, assay_trace_text(data, text), strnlen(assay_trace_text(data, text), most));
@@ -87,7 +87,7 @@ static void put_figures(assay_jw *w, const assay_trace_figures *f)
              "communication_ns", f->communication, "copy_ns", f->copy);
 }
 
-/* The first ten by time; shares are of all kernels, or of all operators on the host. */
+/* Puts the first ten by time; shares are of all kernels, or of all operators on the host. */
 static void put_top(assay_jw *w, const assay_trace_data *data, const assay_trace_rank *rank, const char *key, int kind)
 {
     const uint32_t whole = kind == ASSAY_SUM_HOST_OPERATORS ? ASSAY_SUM_HOST_OPERATORS : ASSAY_SUM_KERNELS;
@@ -134,6 +134,7 @@ static void put_alone(assay_jw *w, const assay_trace_data *data, const assay_tra
     put_worker(w, rank->rank);
     ASSAY_JW(w, "whole_file", rank->whole_file, "activities", alone->activities, "launched_before",
              alone->launched_before);
+    /* A trace of the host alone has no figures of a device. */
     if (alone->activities == 0) {
         put_top(w, data, rank, "host_operators", ASSAY_SUM_HOST_OPERATORS);
         assay_jw_end(w);
@@ -156,7 +157,7 @@ static void put_alone(assay_jw *w, const assay_trace_data *data, const assay_tra
     assay_jw_end(w);
 }
 
-/* The most time that each of the eight worst ranks of a step only waited, did of its own, and so on. */
+/* Puts what the eight worst ranks of each step did beyond their peers. */
 static void put_lost(assay_jw *w, const assay_trace_data *data)
 {
     assay_jw_array(w, "lost");
@@ -164,6 +165,7 @@ static void put_lost(assay_jw *w, const assay_trace_data *data)
         const assay_trace_work *work = &data->work[i];
         if (work->own <= work->own_median || work->peers < 2)
             continue;
+        /* Ranks that are equal count by their place, so that no more than eight are listed. */
         size_t worse = 0;
         for (size_t k = i; k-- > 0 && data->work[k].step == work->step;)
             worse += data->work[k].own - data->work[k].own_median >= work->own - work->own_median;
@@ -182,6 +184,7 @@ static void put_lost(assay_jw *w, const assay_trace_data *data)
     assay_jw_end(w);
 }
 
+/* Seconds are over the steps that all ranks have. */
 static void put_what_if(assay_jw *w, const assay_trace_data *data)
 {
     const assay_trace_what_if *what = &data->what_if;

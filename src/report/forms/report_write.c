@@ -27,7 +27,7 @@ static int write_file(const assay_report *report, const assay_report_origin *ori
     return status;
 }
 
-/* All files of a form, also behind one that fails; the first failure. */
+/* Writes all files of a form, also behind one that fails; the first failure is returned. */
 static int write_form(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                       const report_form *form, assay_error *err)
 {
@@ -43,6 +43,7 @@ static int write_form(const assay_report *report, const assay_report_origin *ori
     return first;
 }
 
+/* HDF5 has no writer here, since all ranks write it together afterwards. */
 int assay_report_write(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                        assay_error *err)
 {
