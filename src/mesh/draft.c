@@ -68,6 +68,7 @@ const char *assay_topology_presets(void)
     return "megatron, fsdp, deepspeed, hf-tp";
 }
 
+/* Returns how many axes there are where none has the name, as all searches of this kind here do. */
 static uint32_t find_axis(const assay_topology_draft *d, const char *name)
 {
     uint32_t a = 0;
@@ -98,7 +99,7 @@ static void put_workers(const assay_topology_draft *d, assay_buf *out)
     assay_put_format(out, "\n }");
 }
 
-/* Data-parallel axes have copies of whatever the entry says. */
+/* Puts the axes of copies: data-parallel ones have copies of whatever the entry says. */
 static void put_copies(const assay_topology_draft *d, const char *beside, assay_buf *out)
 {
     static const char *const copies[] = {"dp", "cp", "dp_replicate"};
@@ -115,6 +116,8 @@ static void put_copies(const assay_topology_draft *d, const char *beside, assay_
         assay_put_format(out, "]");
 }
 
+/* A pattern without a kind says nothing, and keeps the ones behind it from matching: experts are on a mesh of their
+ * own. */
 static void put_entry(const assay_topology_draft *d, const pattern *p, bool gated, assay_buf *out)
 {
     const bool own = p->axis && strcmp(p->axis, "dp") == 0; /* of what is fully sharded nothing is copied along dp */
@@ -130,7 +133,7 @@ static void put_entry(const assay_topology_draft *d, const pattern *p, bool gate
     assay_put_format(out, "}");
 }
 
-/* Layers of pipeline stages are numbered from each stage's own first one. */
+/* Puts the numbering of layers: those of pipeline stages are numbered from each stage's own first one. */
 static void put_stages(const assay_topology_draft *d, assay_buf *out)
 {
     const uint32_t pp = find_axis(d, "pp");
@@ -165,11 +168,13 @@ void assay_topology_put_draft(const assay_topology_draft *d, assay_buf *out)
         assay_put_u8(out, ',');
     }
     const uint32_t entries = assay_topology_put_preset(d, out) + (stages ? 1 : 0);
+    /* The last entry leaves a comma, which JSON does not have. */
     if (assay_buf_status(out) == ASSAY_OK && out->data[out->size - 1] == ',')
         out->size--;
     assay_put_format(out, "%s]\n}\n", entries > 0 ? "\n " : "");
 }
 
+/* The draft is for a trial of which nothing is known: one axis, on which each worker has a place. */
 int assay_topology_put_unknown(char *const *worker, uint32_t workers, assay_buf *out)
 {
     assay_topology_draft d = {.mesh = "workers", .axes = 1, .worker = worker, .workers = workers};

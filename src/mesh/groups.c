@@ -40,7 +40,7 @@ void assay_groups_release(assay_groups *g)
     *g = (assay_groups){0};
 }
 
-/* Is no rank there twice? 1, 0 or ASSAY_ENOMEM. */
+/* Tells whether no rank is there twice: 1, 0 or ASSAY_ENOMEM. */
 static int are_different(const uint32_t *rank, size_t ranks)
 {
     uint32_t *sorted = assay_alloc((ranks + 1) * sizeof *sorted);
@@ -54,7 +54,7 @@ static int are_different(const uint32_t *rank, size_t ranks)
     return different;
 }
 
-/* 1: it is new; 0: it was seen before. */
+/* Notes a group; 1: it is new; 0: it was seen before. The ranks go first in the key, so a name cannot run into them. */
 static int see(assay_groups *g, const char *name, size_t length, const uint32_t *rank, size_t ranks)
 {
     assay_buf key = ASSAY_BUF(SIZE_MAX);
@@ -67,6 +67,8 @@ static int see(assay_groups *g, const char *name, size_t length, const uint32_t 
     return id == ASSAY_NO_ID ? ASSAY_ENOMEM : id == count;
 }
 
+/* Groups come from traces and dumps, whoever wrote them: their number, their ranks and their memory are bounded
+ * before anything is kept. */
 int assay_groups_add(assay_groups *g, const char *name, size_t length, const int64_t *rank, size_t ranks)
 {
     if (ranks == 0 || ranks > ASSAY_GROUP_RANK_MOST || g->count >= ASSAY_GROUPS_MOST ||
@@ -102,6 +104,7 @@ int assay_groups_add(assay_groups *g, const char *name, size_t length, const int
     return answer < 0 ? answer : status;
 }
 
+/* What does not fit is left out; memory alone is a failure. */
 int assay_groups_add_all(assay_groups *g, const assay_groups *from)
 {
     int64_t *rank = NULL;
@@ -120,7 +123,7 @@ int assay_groups_add_all(assay_groups *g, const assay_groups *from)
 
 /* ---- axes ---- */
 
-/* What the groups of Megatron-LM are for; the first of an axis counts. */
+/* Lists what the groups of Megatron-LM are for; the first of an axis counts. */
 static const struct {
     const char *group, *axis;
     bool with_cp;
@@ -154,7 +157,7 @@ typedef struct laying {
     size_t count;
 } laying;
 
-/* The axis that a name speaks of; false: of none. */
+/* Finds the axis that a name speaks of; false: of none. */
 static bool name_axis(const char *name, char axis[ASSAY_GROUP_AXIS_NAME], bool *with_cp, bool *megatron)
 {
     static const char MESH[] = "mesh_";
@@ -171,6 +174,7 @@ static bool name_axis(const char *name, char axis[ASSAY_GROUP_AXIS_NAME], bool *
     for (size_t i = 0; i < sizeof PLAIN / sizeof *PLAIN; i++)
         plain = plain || strcmp(own, PLAIN[i]) == 0;
     const size_t length = strlen(own);
+    /* Names become those of a topology.json, so they have to be ones that it takes. */
     if (!plain || length == 0 || length >= ASSAY_GROUP_AXIS_NAME || own[0] < 'a' || own[0] > 'z' ||
         own[strspn(own, "abcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
         return false;
@@ -186,7 +190,7 @@ static candidate *find_candidate(laying *l, const char *axis)
     return NULL;
 }
 
-/* The kinds of groups that speak of an axis, one an axis; what says it alone goes before what says it with cp. */
+/* Finds the kinds of groups that speak of an axis, one an axis; what says it alone goes before what says it with cp. */
 static int find_candidates(laying *l)
 {
     for (size_t i = 0; i < l->g->count; i++) {
@@ -218,6 +222,7 @@ static int find_candidates(laying *l)
 /* Lays the ranks out along one axis. */
 static void measure(laying *l, candidate *c)
 {
+    /* What is said into `why` is for a person who wonders why a mesh is missing. */
     double distance = 0, neighbours = 0;
     bool regular = true;
     for (uint32_t r = 0; r < l->out->ranks; r++)
@@ -256,7 +261,7 @@ static bool is_in(const char *axis, const char *const *list)
     return *list != NULL;
 }
 
-/* Does every group of the one lie within a group of the other? */
+/* Tells whether every group of the one lies within a group of the other. */
 static bool is_within(const laying *l, const candidate *inner, const candidate *outer)
 {
     for (uint32_t r = 0; r < l->out->ranks; r++)
@@ -265,15 +270,15 @@ static bool is_within(const laying *l, const candidate *inner, const candidate *
     return inner->groups > 0;
 }
 
-/* Is it on a mesh of its own? */
+/* Tells whether an axis is on a mesh of its own. */
 static bool is_expert(const candidate *c)
 {
     static const char *const EXPERT_ONLY[] = {"ep", "etp", "edp", NULL};
     return is_in(c->axis, EXPERT_ONLY);
 }
 
-/* Smaller axes are inner ones. Of two names for the same groups the one that promises no copies counts: DeviceMesh calls
- * "dp" what may be "dp_shard" alone. */
+/* Puts smaller axes first, as inner ones. Of two names for the same groups the one that promises no copies counts:
+ * DeviceMesh calls "dp" what may be "dp_shard" alone. */
 static int compare_size(const void *a, const void *b)
 {
     static const char *const COPIES[] = {"dp", "ddp", "dp_replicate", "cp", NULL};
@@ -292,13 +297,14 @@ static uint64_t find_inner(laying *l, candidate *c)
         const candidate *one = &l->list[i];
         if (one->size < 2 || compare_size(&one, &c) >= 0 || is_expert(one) != is_expert(c) || !is_within(l, one, c))
             continue;
+        /* CANDIDATES are fewer than its bits. */
         c->inner |= 1u << i;
         places = places > c->size ? places : places * one->size; /* too many are too many */
     }
     return places;
 }
 
-/* The place of a rank on the inner axes together; NOWHERE: it lacks one of them. */
+/* Finds the place of a rank on the inner axes together; NOWHERE: it lacks one of them. */
 static uint32_t inner_place(const laying *l, const candidate *c, uint32_t rank)
 {
     uint32_t place = 0;
@@ -321,6 +327,7 @@ static int part_from_inner(laying *l, candidate *c)
         return ASSAY_OK;
     bool regular = c->size % places == 0;
     double distance = 0, neighbours = 0;
+    /* `met` counts the ranks that were met at each inner place, `last` has the latest of them. */
     uint32_t *met = regular ? assay_alloc_zeroed(2 * places, sizeof *met) : NULL, *last = met ? met + places : NULL;
     if (regular && !met)
         return ASSAY_ENOMEM;
@@ -380,6 +387,7 @@ static uint64_t place_on(const assay_rank_mesh *m, const uint32_t *at, uint32_t 
 static uint64_t places_of(const assay_rank_mesh *m)
 {
     uint64_t places = 1;
+    /* A product beyond the most is not carried on, so it cannot overflow. */
     for (uint32_t a = 0; a < m->axes && places <= ASSAY_GROUP_RANK_MOST; a++)
         places *= m->axis[a].size;
     return places;
@@ -400,9 +408,10 @@ static void put_other(assay_rank_mesh *m, uint32_t ranks, const uint32_t *number
     m->axes++;
 }
 
-/* Ranks without a place get the one that is left for them. */
+/* Gives ranks without a place the one that is left for them. More than one that fits says nothing. */
 static void fill_places(assay_rank_mesh *m, uint32_t ranks, bool *taken)
 {
+    /* Of many open ranks none is filled: each one looks at all places. */
     const uint64_t places = places_of(m);
     uint32_t open = 0;
     for (uint32_t r = 0; r < ranks; r++)
@@ -431,7 +440,7 @@ static void fill_places(assay_rank_mesh *m, uint32_t ranks, bool *taken)
     }
 }
 
-/* Takes the axes that are in the list, or all others, into a mesh; how many there are to take from. */
+/* Takes the axes that are in the list, or all others, into a mesh; returns how many there are to take from. */
 static size_t take_axes(laying *l, assay_rank_mesh *m, const char *const *axes, bool inside, candidate **of)
 {
     size_t count = 0;
@@ -486,7 +495,7 @@ static int number_parts(const assay_rank_mesh *m, candidate *const *of, uint32_t
     return ASSAY_OK;
 }
 
-/* Do the members of each group differ along its own axis, and those that lie within it, alone? */
+/* Tells whether the members of each group differ along its own axis, and those that lie within it, alone. */
 static bool lies_along(const laying *l, const assay_rank_mesh *m, candidate *const *of, uint32_t axes)
 {
     const uint32_t before = m->axes - axes; /* "other" */
@@ -504,7 +513,7 @@ static bool lies_along(const laying *l, const assay_rank_mesh *m, candidate *con
     return true;
 }
 
-/* Has each rank a place of its own, once those that lack one got what is left? 1, 0 or ASSAY_ENOMEM. */
+/* Tells whether each rank has a place of its own, once those that lack one got what is left: 1, 0 or ASSAY_ENOMEM. */
 static int settle_ranks(assay_rank_mesh *m, uint32_t ranks)
 {
     if (places_of(m) != ranks)
@@ -565,7 +574,7 @@ static int make_mesh(laying *l, const char *name, const char *const *axes, bool 
     return status;
 }
 
-/* Do the groups speak of one world? "default_pg" has all ranks of a training. */
+/* Tells whether the groups speak of one world. "default_pg" has all ranks of a training. */
 static bool is_one_world(const assay_groups *g, assay_buf *why)
 {
     static const char ALL[] = "default_pg";
@@ -593,6 +602,8 @@ static bool is_one_world(const assay_groups *g, assay_buf *why)
     return true;
 }
 
+/* First each kind of group by itself, then the smaller before the larger ones, since these are taken apart by those.
+ * Pipeline stages are on both meshes. */
 int assay_groups_lay_out(const assay_groups *g, assay_rank_layout *out, assay_buf *why)
 {
     static const char *const EXPERT[] = {"ep", "etp", "edp", "pp", NULL}, *const EXPERT_ONLY[] = {"ep", "etp", "edp",

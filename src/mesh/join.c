@@ -24,7 +24,7 @@ static int add_box(assay_join *to, const assay_join_box *box, assay_error *err)
     return ASSAY_OK;
 }
 
-/* The whole of one piece. */
+/* Takes the whole of one piece. A piece without elements has no box. */
 static int join_one(const assay_join_piece *piece, uint32_t number, assay_join *out, assay_error *err)
 {
     assay_join_box box = {.piece = number};
@@ -37,7 +37,7 @@ static int join_one(const assay_join_piece *piece, uint32_t number, assay_join *
     return empty ? ASSAY_OK : add_box(out, &box, err);
 }
 
-/* Where the k-th block of a local size ends. */
+/* Finds where the k-th block of a local size ends. */
 static int block_end(const assay_join_level *level, uint32_t k, int64_t size, int64_t before, int64_t *end,
                      assay_error *err)
 {
@@ -49,6 +49,7 @@ static int block_end(const assay_join_level *level, uint32_t k, int64_t size, in
     if (level->fractions) {
         const double share = length * (double)size;
         length = round(share);
+        /* Shares are decimal fractions, which a double has but nearly. */
         if (fabs(share - length) > 1e-6)
             return assay_fail(err, ASSAY_EFORMAT, "a share of %.6g of %lld elements is not a whole number of them",
                               level->part[k], (long long)size);
@@ -88,7 +89,8 @@ static int add_slice(assay_join *to, const assay_join *from, const slice *s, ass
     return status;
 }
 
-/* Lays children behind one another along a dimension. */
+/* Lays children behind one another along a dimension. With parts the blocks of all children alternate: the first of
+ * each, then the second of each. */
 static int concatenate(const assay_join_level *level, const assay_join *child, uint32_t children, assay_join *out,
                        assay_error *err)
 {
@@ -99,6 +101,7 @@ static int concatenate(const assay_join_level *level, const assay_join *child, u
     out->dims = dims;
     memcpy(out->shape, child[0].shape, sizeof out->shape);
     const uint32_t blocks = level->parts ? level->parts : 1;
+    /* Boxes are bounded before any is made: the file that says the parts is a stranger's. */
     uint64_t work = 0;
     int64_t total = 0;
     for (uint32_t c = 0; c < children; c++) {
@@ -127,7 +130,7 @@ static int concatenate(const assay_join_level *level, const assay_join *child, u
     return status;
 }
 
-/* Padding behind the last element is nobody's. */
+/* Cuts padding off: behind the last element it is nobody's. */
 static int cut(assay_join *join, int64_t numel, assay_error *err)
 {
     size_t kept = 0;
@@ -154,7 +157,7 @@ typedef struct run {
     uint32_t number; /* of the first one among all */
 } run;
 
-/* The pieces from the i-th of a run on that have its coordinate on a level. */
+/* Finds the pieces from the i-th of a run on that have its coordinate on a level. */
 static run same_at(const run *of, uint32_t i, uint32_t level)
 {
     run same = {of->piece + i, 1, of->number + i};
@@ -163,7 +166,7 @@ static run same_at(const run *of, uint32_t i, uint32_t level)
     return same;
 }
 
-/* What the levels from `depth` on make of a run; as deep as there are axes. */
+/* Makes of a run what the levels from `depth` on say; as deep as there are axes. */
 static int join_level(const assay_join_level *level, uint32_t depth, uint32_t levels, const run *pieces,
                       assay_join *out, assay_error *err)
 {
@@ -217,6 +220,7 @@ static void set_next(const assay_join *join, const assay_join_box *box, assay_jo
     c->next = next;
 }
 
+/* Elements lie behind one another as far as the box has the whole of each inner dimension. */
 static void begin_box(const assay_join *join, const assay_join_box *box, assay_join_cursor *c)
 {
     int d = join->dims;
@@ -246,6 +250,7 @@ static bool step_box(const assay_join *join, const assay_join_box *box, assay_jo
     return false;
 }
 
+/* The heap has the box whose next run is the first at its root. */
 static void sink(const assay_join_walk *w, size_t at)
 {
     for (;;) {

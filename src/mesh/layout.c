@@ -37,7 +37,7 @@ static bool begins(const char *text, size_t length, const char *with)
     return length >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
-/* Digits and a point in front of what goes on without '/': the number of one of several optimizers. */
+/* Skips digits and a point in front of what goes on without '/': the number of one of several optimizers. */
 static size_t skip_optimizer(const char *text, size_t length)
 {
     size_t digits = 0;
@@ -48,6 +48,7 @@ static size_t skip_optimizer(const char *text, size_t length)
 
 void assay_parameter_of(const char *name, size_t length, size_t *from, size_t *parameter_length)
 {
+    /* The states of optimizers, moving averages and gradients have names that begin so. */
     static const char OPTIMIZER[] = "optimizer/", EMA[] = "ema/", GRADIENT[] = "gradient/";
     size_t begin = 0, end = length;
     if (begins(name, length, OPTIMIZER)) {
@@ -70,7 +71,7 @@ void assay_parameter_of(const char *name, size_t length, size_t *from, size_t *p
     *parameter_length = end - begin;
 }
 
-/* Lays what was said along the axes of another mesh, by their names. */
+/* Lays what was said along the axes of another mesh, by their names. Axes that the other one lacks are forgotten. */
 static void turn_mesh(const assay_topology *t, assay_layout *layout, uint32_t mesh)
 {
     assay_layout turned = {.mesh = mesh};
@@ -96,8 +97,8 @@ static void add_entry(const assay_topology *t, const assay_topology_entry *e, re
         said->entry[said->entries++] = (uint32_t)(e - t->entry);
 }
 
-/* Does an entry speak of a tensor? Of a gradient and of an optimizer's state by the parameter's name or by their own.
- */
+/* Tells whether an entry speaks of a tensor: of a gradient and of an optimizer's state by the parameter's name or by
+ * their own. */
 static int entry_matches(const assay_topology_entry *e, const char *name, size_t length)
 {
     size_t from, size;
@@ -108,7 +109,8 @@ static int entry_matches(const assay_topology_entry *e, const char *name, size_t
     return found;
 }
 
-/* The number of a recorded name; ASSAY_NO_ID without memory. A pattern that gives up on a name does not match it. */
+/* Finds the number of a recorded name; ASSAY_NO_ID without memory. A pattern that gives up on a name does not match
+ * it. Patterns are asked once for each name, not for each worker that has it. */
 static uint32_t look_up(assay_layouts *l, const assay_topology *t, const char *name, size_t length)
 {
     const uint32_t count = assay_dict_count(l->recorded), id = assay_dict_add(l->recorded, name, length);
@@ -178,10 +180,12 @@ static int add_replacement(renaming *n, const assay_topology_entry *e, const ass
         if (n->parameter[i] < '0' || n->parameter[i] > '9')
             return ASSAY_OK;
         number = number * 10 + (n->parameter[i] - '0');
+        /* Checked before the next digit could overflow. */
         if (end - from > DIGITS_MOST)
             return assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
     }
     replacement *list = n->list;
+    /* Several entries may add to one number: then what they add is summed. */
     uint32_t at = n->count;
     while (at > 0 && list[at - 1].from >= from)
         at--;
@@ -196,7 +200,7 @@ static int add_replacement(renaming *n, const assay_topology_entry *e, const ass
     return grow(n->t, e, r, n->worker, &list[at].number) ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
 }
 
-/* The name that a tensor has without its worker's numbering. */
+/* Puts the name that a tensor has without its worker's numbering. */
 static int put_name(renaming *n, const recorded *said, const char *name, size_t length, assay_buf *out,
                     assay_error *err)
 {
@@ -220,7 +224,7 @@ static int put_name(renaming *n, const recorded *said, const char *name, size_t 
 
 /* ---- tensors ---- */
 
-/* The layout under a name, added when it is new; NULL without memory. */
+/* Finds the layout under a name, added when it is new; NULL without memory. The list may move with it. */
 static assay_layout *layout_of(assay_layouts *l, const char *name, size_t length, const assay_layout *first,
                                uint32_t *id)
 {
@@ -235,6 +239,7 @@ static assay_layout *layout_of(assay_layouts *l, const char *name, size_t length
     return &l->list[*id];
 }
 
+/* One place stays itself, two different ones are "often". */
 static uint32_t see(uint32_t seen, uint32_t at)
 {
     return seen == ASSAY_SEEN_NOWHERE || seen == at ? at : at == ASSAY_SEEN_NOWHERE ? seen : ASSAY_SEEN_OFTEN;
@@ -277,6 +282,7 @@ void assay_layouts_pack(const assay_layouts *l, assay_buf *out)
     }
 }
 
+/* Bytes come from another rank: each number is checked before it is an index. */
 int assay_layouts_join(assay_layouts *l, assay_cursor *later, const assay_topology *t)
 {
     const uint64_t count = assay_get_count(later, 4);

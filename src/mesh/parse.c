@@ -18,7 +18,7 @@ typedef struct topology_parser {
     assay_error *err;
 } topology_parser;
 
-/* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. */
+/* Fails with ASSAY_EJOB and "FILE: PLACE: " before the text; an empty place is left out. */
 __attribute__((format(printf, 3, 4))) static int topology_refuse(const topology_parser *p, const char *place,
                                                                  const char *format, ...)
 {
@@ -39,13 +39,13 @@ __attribute__((format(printf, 2, 3))) static void topology_set_place(char place[
     va_end(arguments);
 }
 
-/* ASSAY_ENOMEM with the file's name. */
+/* Fails with ASSAY_ENOMEM and the file's name. */
 static int topology_no_memory(const topology_parser *p)
 {
     return assay_fail(p->err, ASSAY_ENOMEM, "%s: out of memory", p->file);
 }
 
-/* assay_json_known_keys() with the file in front and ASSAY_EJOB as status. */
+/* Calls assay_json_known_keys() with the file in front and ASSAY_EJOB as status. */
 static int topology_known_keys(const topology_parser *p, const char *place, const cJSON *object,
                                const char *const *known)
 {
@@ -55,7 +55,7 @@ static int topology_known_keys(const topology_parser *p, const char *place, cons
     return assay_fail(p->err, ASSAY_EJOB, "%s: %s", p->file, why.text);
 }
 
-/* An object whose keys are free, none of them twice. */
+/* Checks an object whose keys are free, none of them twice. */
 static int topology_free_keys(const topology_parser *p, const char *place, const cJSON *object, const char *what)
 {
     if (!cJSON_IsObject(object))
@@ -76,7 +76,7 @@ static int topology_free_keys(const topology_parser *p, const char *place, const
     return status;
 }
 
-/* Is it a whole number from `least` to `most`? */
+/* Tells whether an item is a whole number from `least` to `most`. */
 static bool topology_is_whole(const cJSON *item, int64_t least, int64_t most, int64_t *out)
 {
     int64_t value = 0;
@@ -95,13 +95,13 @@ static int topology_count(topology_parser *p, uint64_t bytes)
                : topology_refuse(p, "", "it takes more memory than half of --memory; give more");
 }
 
-/* Zeroed, and never of no size. NULL without memory. */
+/* Allocates zeroed, and never of no size. NULL without memory. */
 static void *topology_array(size_t count, size_t size)
 {
     return assay_alloc_zeroed(count + 1, size);
 }
 
-/* The number of a mesh of that name; how many there are when there is none. */
+/* Finds the number of a mesh of that name; how many there are when there is none. */
 static uint32_t topology_find_mesh(const assay_topology *t, const char *name)
 {
     uint32_t m = 0;
@@ -114,7 +114,7 @@ static uint32_t topology_find_mesh(const assay_topology *t, const char *name)
 
 /* The entries of topology.json: which tensors each speaks of, and what it says of them. */
 
-/* The rule of an axis that the entry has not spoken of. */
+/* Finds the rule of an axis that the entry has not spoken of. */
 static int rule_of(topology_parser *p, const char *place, const assay_topology_entry *e, const char *axis, int kind,
                    assay_axis_rule **out)
 {
@@ -132,7 +132,7 @@ static int rule_of(topology_parser *p, const char *place, const assay_topology_e
     return ASSAY_OK;
 }
 
-/* "replicate", "sum", "own", "peers": a list of axes. */
+/* Reads "replicate", "sum", "own", "peers": a list of axes. */
 static int parse_axis_list(topology_parser *p, const char *entry_place, const assay_topology_entry *e,
                            const cJSON *entry, const char *key, int kind)
 {
@@ -150,7 +150,7 @@ static int parse_axis_list(topology_parser *p, const char *entry_place, const as
     return status;
 }
 
-/* Blocks of which each is divided by itself: all shares that sum to 1, or all numbers of elements. */
+/* Reads blocks of which each is divided by itself: all shares that sum to 1, or all numbers of elements. */
 static int parse_parts(topology_parser *p, const char *place, const cJSON *parts, assay_axis_rule *rule)
 {
     static const char expected[] =
@@ -165,6 +165,7 @@ static int parse_parts(topology_parser *p, const char *place, const cJSON *parts
         return topology_no_memory(p);
     for (const cJSON *item = parts->child; item; item = item->next) {
         int64_t number = 0;
+        /* 2^53: beyond it a double skips whole numbers. */
         if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || item->valuedouble > 0x1p53)
             return topology_refuse(p, place, "%s", expected);
         all_whole = all_whole && assay_json_i64(item, &number);
@@ -194,6 +195,7 @@ static int parse_split(topology_parser *p, const char *entry_place, const assay_
         status = rule_of(p, place, e, item->string, ASSAY_AXIS_SPLIT, &rule);
         ASSAY_THEN(status, topology_known_keys(p, place, item, keys));
         ASSAY_TRY(status);
+        /* The order of the keys counts: the first is the outermost. */
         rule->depth = depth++;
         if (!topology_is_whole(cJSON_GetObjectItemCaseSensitive(item, "axis"), -64, 63, &dim)) {
             topology_set_place(place, "%s.split.%.32s.axis", entry_place, item->string);
@@ -232,6 +234,7 @@ static int parse_add(topology_parser *p, const char *place, const assay_topology
 {
     const assay_mesh *mesh = &p->t->mesh[e->mesh];
     const uint32_t a = assay_mesh_axis(mesh, item->string);
+    /* Sums with numbers of 15 digits stay far from overflowing. */
     const int64_t most = INT64_C(1) << 40;
     if (a == mesh->axes)
         return topology_refuse(p, place, "the mesh \"%.80s\" has no axis \"%.80s\"", mesh->name, item->string);
@@ -321,6 +324,7 @@ static int parse_entry(topology_parser *p, uint32_t i, const cJSON *item)
     e->next = then != NULL;
     e->first_rule = p->t->rules;
     status = parse_mesh_of(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "mesh"));
+    /* Each entry has a rule for every axis that a mesh may have, so `first_rule` plus the axis finds it. */
     p->t->rules += ASSAY_MESH_AXES;
     ASSAY_THEN(status, parse_axis_list(p, place, e, item, "replicate", ASSAY_AXIS_REPLICATE));
     ASSAY_THEN(status, parse_split(p, place, e, cJSON_GetObjectItemCaseSensitive(item, "split")));
@@ -397,6 +401,7 @@ static int parse_mesh(topology_parser *p, const cJSON *item, assay_mesh *mesh)
         topology_set_place(place, "meshes.%.64s.axes[%u]", item->string, i);
         status = i < ASSAY_MESH_AXES ? parse_axis(p, place, axis, mesh)
                                      : topology_refuse(p, place, "a mesh has at most %d axes", ASSAY_MESH_AXES);
+        /* Both factors are below 2^31, so the product is checked before it can overflow. */
         places *= status == ASSAY_OK ? mesh->axis[i].size : 1;
         if (status == ASSAY_OK && places > INT32_MAX)
             status = topology_refuse(p, place, "the sizes of the axes multiply to more than %d workers", INT32_MAX);
@@ -482,6 +487,7 @@ static int parse_workers(topology_parser *p, const cJSON *workers)
                 status = parse_coordinate(p, worker->string, m, axis);
         }
     }
+    /* Workers are found by name in them. */
     if (p->t->givens > 1)
         qsort(p->t->given, p->t->givens, sizeof *p->t->given, compare_given);
     return status;
@@ -495,6 +501,7 @@ static int parse_document(topology_parser *p, const cJSON *document)
     if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-topology/1") != 0)
         return topology_refuse(p, "schema", "expected \"assay-topology/1\"");
     int status = parse_meshes(p, cJSON_GetObjectItemCaseSensitive(document, "meshes"));
+    /* Meshes first: workers and tensors name them. */
     ASSAY_THEN(status, parse_workers(p, cJSON_GetObjectItemCaseSensitive(document, "workers")));
     return status == ASSAY_OK ? topology_parse_tensors(p, cJSON_GetObjectItemCaseSensitive(document, "tensors"))
                               : status;
@@ -506,6 +513,7 @@ int assay_topology_parse(const char *name, const void *text, size_t size, assay_
     cJSON *document = NULL;
     if (size > ASSAY_TOPOLOGY_MOST)
         return topology_refuse(&p, "", "the file has %zu bytes, and may have %d", size, ASSAY_TOPOLOGY_MOST);
+    /* A tree of a few bytes of text takes many times as many: bounded before it is made. */
     if (assay_json_tree_bytes(text, size) > assay_pickle_memory())
         return topology_refuse(&p, "", "to read it takes more memory than half of --memory; give more");
     int status = assay_json_parse_commented(name, text, size, &document, err);
