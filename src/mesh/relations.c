@@ -14,8 +14,8 @@ typedef struct keyed {
 
 ASSAY_ORDER_BY(compare_keyed, keyed, key, worker)
 
-/* By worker, the lowest one that agrees with it on all axes of the mesh but those that are left out (a bit each). NULL
- * without memory. */
+/* Finds for each worker the lowest one that agrees with it on all axes of the mesh but those that are left out (a bit
+ * each). NULL without memory. */
 static uint32_t *lowest_alike(const assay_topology *t, uint32_t mesh, unsigned left_out)
 {
     const uint32_t workers = t->workers;
@@ -42,7 +42,7 @@ static uint32_t *lowest_alike(const assay_topology *t, uint32_t mesh, unsigned l
     return lowest;
 }
 
-/* Of the kinds a bit each. */
+/* Finds the axes of the kinds, a bit each. */
 static unsigned axes_of_kinds(const assay_relation_class *c, uint32_t axes, unsigned kinds)
 {
     unsigned found = 0;
@@ -67,10 +67,11 @@ static assay_relation_class class_like(const assay_topology *t, const assay_layo
     return c;
 }
 
-/* The number of the class of a layout, added when it is new; ASSAY_NO_ID without memory. */
+/* Finds the number of the class of a layout, added when it is new; ASSAY_NO_ID without memory. */
 static uint32_t class_of(assay_relations *r, const assay_topology *t, const assay_layout *layout)
 {
     assay_relation_class c = class_like(t, layout);
+    /* Tensors are many and their classes few: the kinds of the axes tell everything else that a class has. */
     for (uint32_t i = 0; i < r->count; i++)
         if (r->list[i].mesh == c.mesh && memcmp(r->list[i].kind, c.kind, sizeof c.kind) == 0)
             return i;
@@ -88,7 +89,7 @@ static uint32_t class_of(assay_relations *r, const assay_topology *t, const assa
     return c.replicas && c.peers && c.relatives && c.copy ? r->count - 1 : ASSAY_NO_ID;
 }
 
-/* Of the first mesh, a bit; axes of one place lay nobody out. */
+/* Finds the innermost axis of the first mesh, as a bit; axes of one place lay nobody out. */
 static unsigned innermost_axis(const assay_topology *t)
 {
     uint32_t a = t->mesh[0].axes;
@@ -165,7 +166,7 @@ void assay_relations_pack(const assay_relations *r, assay_buf *out)
     put_numbers(r->group, r->workers, out);
 }
 
-/* So many numbers below `end`; NULL without memory, or where one is not, which *sound says. */
+/* Reads so many numbers below `end`; NULL without memory, or where one is not, which *sound says. */
 static uint32_t *get_numbers(assay_cursor *in, uint32_t count, uint32_t end, bool *sound)
 {
     *sound = *sound && assay_cursor_left(in) / 4 >= count;
@@ -177,6 +178,7 @@ static uint32_t *get_numbers(assay_cursor *in, uint32_t count, uint32_t end, boo
     return list;
 }
 
+/* Bytes come from another rank: what is an index is checked against its list. */
 static int get_class(assay_cursor *in, uint32_t workers, assay_relation_class *c)
 {
     bool sound = true;

@@ -55,6 +55,7 @@ uint32_t assay_mesh_axis(const assay_mesh *mesh, const char *name)
     return a;
 }
 
+/* The last digits of a name count, whatever stands behind them. */
 uint64_t assay_worker_rank(const char *name)
 {
     size_t end = strlen(name);
@@ -104,7 +105,7 @@ static int place_worker(const assay_topology *t, const char *name, const char *w
     return ASSAY_OK;
 }
 
-/* The place of a worker in a mesh, row by row. */
+/* Finds the place of a worker in a mesh, row by row. */
 static uint64_t place_number(const assay_topology *t, uint32_t worker, uint32_t m)
 {
     uint64_t number = 0;
@@ -120,6 +121,7 @@ typedef struct taken {
 
 ASSAY_ORDER_BY(compare_taken, taken, place, worker)
 
+/* Two workers at one place would be taken for one piece, and one of them be lost. */
 static int refuse_twice(const assay_topology *t, const char *name, char *const *worker, assay_error *err)
 {
     taken *list = assay_alloc(((size_t)t->workers + 1) * sizeof *list);
@@ -140,6 +142,7 @@ static int refuse_twice(const assay_topology *t, const char *name, char *const *
     return status;
 }
 
+/* May be called again for other workers: places are then made anew. */
 int assay_topology_place(assay_topology *t, const char *name, char *const *worker, uint32_t workers, assay_error *err)
 {
     const size_t width = (size_t)t->meshes * ASSAY_MESH_AXES;
@@ -161,7 +164,7 @@ int assay_topology_place(assay_topology *t, const char *name, char *const *worke
     return status == ASSAY_OK ? refuse_twice(t, name, worker, err) : status;
 }
 
-/* The first mesh that has an axis of that name; how many there are when none has. */
+/* Finds the first mesh that has an axis of that name; how many there are when none has. */
 static uint32_t mesh_with(const assay_topology *t, const char *axis, uint32_t *at)
 {
     uint32_t m = 0;
@@ -177,7 +180,7 @@ typedef struct both_topologies {
     char *const *worker;
 } both_topologies;
 
-/* The same for axis a of mesh m: its size, or then the places on it. */
+/* Tells whether axis a of mesh m differs: its size, or then the places on it. */
 static bool axis_differs(const both_topologies *both, uint32_t m, uint32_t a, bool places, assay_buf *out)
 {
     const assay_topology *t = both->t, *other = both->other;
@@ -206,6 +209,7 @@ bool assay_topology_differs(const assay_topology *t, const assay_topology *other
                             char *const *worker, assay_buf *out)
 {
     const both_topologies both = {t, other, mine, theirs, worker};
+    /* Sizes first: one that differs explains places that do. */
     for (int places = 0; places < 2; places++)
         for (uint32_t m = 0; m < t->meshes; m++)
             for (uint32_t a = 0; a < t->mesh[m].axes; a++)
@@ -214,6 +218,7 @@ bool assay_topology_differs(const assay_topology *t, const assay_topology *other
     return false;
 }
 
+/* The text is sent, not what was made of it: the receiver parses it anew, with its own checks. */
 void assay_topology_pack(const assay_topology *t, assay_buf *out)
 {
     assay_put_u8(out, t != NULL);

@@ -13,7 +13,7 @@ typedef struct step_start {
 
 ASSAY_ORDER_BY(compare_starts, step_start, number, start)
 
-/* The first of a worker's steps. */
+/* Finds the first of a worker's steps. */
 static uint64_t first_step_of(const assay_timeline *line, uint32_t worker)
 {
     uint64_t low = 0;
@@ -21,7 +21,7 @@ static uint64_t first_step_of(const assay_timeline *line, uint32_t worker)
     return low;
 }
 
-/* The first start of each numbered step of a worker in a mode, by number. */
+/* Finds the first start of each numbered step of a worker in a mode, by number. */
 static uint64_t starts_of(const assay_timeline *line, uint32_t worker, uint32_t mode, step_start *out)
 {
     uint64_t count = 0, kept = 0;
@@ -40,7 +40,7 @@ static uint64_t starts_of(const assay_timeline *line, uint32_t worker, uint32_t 
     return kept;
 }
 
-/* The lower median of the differences at common numbers; false: there is none. */
+/* Finds the lower median of the differences at common numbers; false: there is none. */
 static bool compare_clocks(const step_start *a, uint64_t a_count, const step_start *b, uint64_t b_count,
                            int64_t *differences, int64_t *offset)
 {
@@ -69,10 +69,12 @@ static bool mode_number(const assay_timeline *line, const char *name, uint32_t *
 
 bool assay_clock_is_skewed(const assay_clock *clock)
 {
+    /* Microseconds. */
     enum { SKEWED = 1000000 };
     return clock->known && (clock->offset > SKEWED || clock->offset < -SKEWED);
 }
 
+/* All workers are held against the first one; the mode that both have decides, training before all. */
 int assay_timeline_clocks(const assay_timeline *line, assay_clock *out)
 {
     static const char *const modes[] = {"TRAIN", "GLOBAL", "EVAL", "PREDICT"};

@@ -35,6 +35,7 @@ void *rows_add(rows *r, size_t size)
 
 /* ---- what is wanted ---- */
 
+/* Edges are few: two for each rule that has times of its own. They stay sorted, each once. */
 static int add_edge(assay_timeline_want *want, int64_t at)
 {
     size_t i = 0;
@@ -118,7 +119,7 @@ uint32_t collector_text(assay_collector *c, const char *bytes, size_t length)
     return assay_dict_add(c->texts, bytes ? bytes : "", length);
 }
 
-/* The number of a key of these parts in a dictionary; *added: it is new, and its row is there. */
+/* Finds the number of a key of these parts in a dictionary; a new one gets a row of zeros. ASSAY_NO_ID without memory. */
 static uint32_t number_of(assay_dict *dict, rows *list, size_t size, uint8_t metric, uint32_t node, uint32_t name)
 {
     char key[9];
@@ -140,7 +141,7 @@ uint32_t collector_series(assay_collector *c, uint8_t metric, uint32_t node, uin
     return id;
 }
 
-/* Are the units of a metric added up while they are read? Rules look at each GPU. */
+/* Tells whether the units of a metric are added up while they are read. Rules look at each GPU. */
 static bool is_folded(const assay_collector *c, uint8_t metric)
 {
     return !c->exact && metric != ASSAY_METRIC_GPU && metric != ASSAY_METRIC_GPU_MEMORY;
@@ -180,7 +181,7 @@ static bool is_source(const assay_collector *c, uint32_t id, const assay_event_s
            memcmp(key + s->node.length + s->unit.length, s->metric.bytes, s->metric.length) == 0;
 }
 
-/* The name of a metric that no rule knows: dimension and name. */
+/* Makes the name of a metric that no rule knows: dimension and name. */
 static uint32_t other_name(assay_collector *c, const assay_event_sample *s)
 {
     char name[KEY_ROOM];
@@ -234,8 +235,8 @@ static uint32_t add_source(assay_collector *c, const assay_event_sample *s)
     return id;
 }
 
-/* Where a sample comes from. Sources follow each other in the same order at each instant: the one that came next the
- * last time is tried first. NULL without memory. */
+/* Finds where a sample comes from. Sources follow each other in the same order at each instant: the one that came
+ * next the last time is tried first. NULL without memory. */
 static const sample_source *find_source(assay_collector *c, const assay_event_sample *s)
 {
     sample_source *list = c->source.list;
@@ -274,7 +275,7 @@ static int note_odd(assay_collector *c, int kind, const unit *u, uint64_t line, 
     return ASSAY_OK;
 }
 
-/* Is the sample what no machine does? Counters of the system may be off by a little. 0 or ASSAY_ENOMEM. */
+/* Checks whether a sample is what no machine does. Counters of the system may be off by a little. 0 or ASSAY_ENOMEM. */
 static int check_sample(assay_collector *c, const unit *u, const assay_event_sample *s)
 {
     static const int64_t most = 110 * INT64_C(1000000), least = -10 * INT64_C(1000000);
@@ -295,6 +296,8 @@ static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
     assay_sample *last = same_file ? (assay_sample *)to->samples.list + to->samples.count - 1 : NULL;
     const bool again = same_file && u->last != ASSAY_NO_TIME && s->time <= u->last;
     c->used++;
+    /* Units were added up as they came, so a sample that is out of order cannot be put in its place: all files are
+     * read again, exactly. */
     if (!c->exact && (again || (same_file && s->time < to->last))) {
         c->again = true;
         return ASSAY_OK;
@@ -317,7 +320,7 @@ static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
     return ASSAY_OK;
 }
 
-/* A metric that no rule knows is kept as it comes. */
+/* Keeps a metric that no rule knows as it comes. */
 static int add_other(assay_collector *c, uint32_t id, const assay_event_sample *s)
 {
     assay_sample *row = rows_add(&series_at(c, id)->samples, sizeof *row);
@@ -352,6 +355,7 @@ static void take_other(void *context)
     ((assay_collector *)context)->other_events++;
 }
 
+/* Of a file with many damaged lines the first are named, and all are counted. */
 static int take_problem(void *context, assay_event_problem kind, uint64_t line, const char *text)
 {
     assay_collector *c = context;

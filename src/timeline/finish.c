@@ -58,7 +58,7 @@ static int compare_bytes(const void *a, const void *b)
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
-/* What files have in order already stays as it is. */
+/* Sorts a list; what files have in order already stays as it is. */
 static void sort(void *list, uint64_t count, size_t size, int (*compare)(const void *, const void *))
 {
     const char *at = list;
@@ -82,7 +82,8 @@ static int add_node(finisher *f, uint32_t text)
     return ASSAY_OK;
 }
 
-/* The node of a worker whose name does not tell: the longest one, of those that have samples, that the name ends in. */
+/* Guesses the node of a worker whose name does not tell: the longest one, of those that have samples, that the name
+ * ends in. */
 static uint32_t guess_node(const finisher *f, size_t sampled, const worker *w)
 {
     size_t length = 0, longest = 0;
@@ -129,6 +130,7 @@ static int find_nodes(finisher *f)
         f->t->node[i] = node->name;
         f->node_of[node->number] = i;
     }
+    /* A sample of each core is a unit: their number is that of the cores. */
     for (uint32_t i = 0; i < c->unit.count; i++)
         if (unit_at(c, i)->metric == ASSAY_METRIC_CPU)
             f->t->cores[f->node_of[unit_at(c, i)->node]]++;
@@ -138,7 +140,7 @@ static int find_nodes(finisher *f)
 
 /* ---- workers ---- */
 
-/* Workers without an event (their files hold none) are left out. */
+/* Numbers the workers in natural order. */
 static int find_workers(finisher *f)
 {
     assay_collector *c = f->c;
@@ -177,7 +179,7 @@ ASSAY_ORDER_BY(compare_loaders, assay_loader_event, worker, start, duration)
 
 ASSAY_ORDER_BY(compare_starts, loader_start, start.start, start.worker, file)
 
-/* Modes by bytes; the steps get their numbers. */
+/* Sorts modes by bytes; the steps get their numbers. */
 static int find_modes(finisher *f)
 {
     const uint32_t texts = assay_dict_count(f->c->texts);
@@ -215,7 +217,7 @@ static int find_modes(finisher *f)
     return status;
 }
 
-/* A list moves from the collector. */
+/* Moves a list from the collector. */
 static void *taken(rows *r, uint64_t *count)
 {
     void *list = r->list;
@@ -275,6 +277,7 @@ static int find_totals(finisher *f)
         f->t->total[i] = (assay_time_total){.time = ((const total *)c->total.list)[i].time, .kind = key[0]};
         f->t->line.totals = i + 1;
     }
+    /* Adding names may move those that are there: pointers are taken once all are in. */
     for (uint32_t i = 0; i < count; i++) { /* names stay where they are from here on */
         const char *key = assay_dict_name(c->totals, i, NULL);
         f->t->total[i].name = assay_dict_name(c->texts, assay_dict_find(c->texts, key + 1, strlen(key + 1)), NULL);
@@ -332,7 +335,7 @@ static void find_odd(finisher *f)
 
 /* ---- the whole ---- */
 
-/* When the data begins and ends, and the minute that slices count from. */
+/* Finds when the data begins and ends, and the minute that slices count from. */
 static void find_ends(assay_timeline *l)
 {
     l->start = l->end = l->origin = ASSAY_NO_TIME;
@@ -350,6 +353,7 @@ static void find_ends(assay_timeline *l)
         l->end = l->worker[i].last > l->end ? l->worker[i].last : l->end;
     }
     if (l->start != ASSAY_NO_TIME) {
+        /* Before 1970 the rest is negative; slices still begin at or before the start. */
         const int64_t rest = l->start % ASSAY_TIMELINE_MINUTE;
         l->origin = l->start - rest - (rest < 0 ? ASSAY_TIMELINE_MINUTE : 0);
     }
@@ -386,6 +390,8 @@ static void fill_line(finisher *f)
     find_ends(l);
 }
 
+/* Called last, on the rank that has joined all. `*again` says that nothing was made: the files have to be read anew
+ * with `exact`. */
 int assay_collector_finish(assay_collector *c, const assay_event_files *files, assay_timeline_data **out, bool *again)
 {
     finisher f = {.c = c, .files = files, .t = assay_alloc_zeroed(1, sizeof *f.t)};

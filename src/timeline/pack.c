@@ -60,6 +60,7 @@ typedef struct joining {
     int status; /* ASSAY_OK, ASSAY_ENOMEM, ASSAY_EINTERNAL */
 } joining;
 
+/* Bytes come from a rank of the same run, so damage is a fault of ours. */
 static bool is_sound(joining *j)
 {
     if (j->status == ASSAY_OK && j->in->failed)
@@ -67,7 +68,7 @@ static bool is_sound(joining *j)
     return j->status == ASSAY_OK;
 }
 
-/* The number that a later one stands for. */
+/* Finds the number that a later one stands for. */
 static uint32_t mapped(joining *j, const uint32_t *map, uint64_t count, uint32_t number)
 {
     if (number < count)
@@ -252,6 +253,7 @@ static void join_spans(joining *j)
         join_rows(j, &c->cell, sizeof(int64_t), &first);
 }
 
+/* The order is that of assay_collector_pack(); texts come first, since all others name them. */
 int assay_collector_join(assay_collector *earlier, assay_cursor *later, assay_error *err)
 {
     uint64_t counts[8];

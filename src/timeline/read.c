@@ -7,7 +7,7 @@
 #include "timeline/collect.h"
 #include "trial/problem.h"
 
-/* One reading; *again: it has to be done anew with `exact`. */
+/* Reads all files once; *again: it has to be done anew with `exact`. */
 static int read_all(assay_store *store, const assay_event_files *files, bool exact, assay_timeline_data **out,
                     bool *again, assay_error *err)
 {
@@ -22,6 +22,7 @@ static int read_all(assay_store *store, const assay_event_files *files, bool exa
     return status;
 }
 
+/* Exact reading takes a row for each unit and sample, so it comes second, and only where it is needed. */
 int assay_timeline_read(assay_store *store, const assay_event_files *files, assay_timeline_data **out, assay_error *err)
 {
     bool again = false;
@@ -34,7 +35,7 @@ int assay_timeline_read(assay_store *store, const assay_event_files *files, assa
     return status;
 }
 
-/* The first files of each kind by name, the others as a number. */
+/* Names the first files of each kind, and counts the others. */
 static void name_oddities(const assay_timeline_data *t, const assay_event_files *files, assay_problems *problems)
 {
     enum { NAMED = 20 };
@@ -65,7 +66,7 @@ static void name_oddities(const assay_timeline_data *t, const assay_event_files 
                                (unsigned long long)(found[kind] - NAMED));
 }
 
-/* One sentence for all workers whose clocks differ. */
+/* Puts one sentence for all workers whose clocks differ. */
 static int name_clocks(const assay_timeline_data *t, assay_problems *problems)
 {
     enum { NAMED = 5 };

@@ -35,7 +35,7 @@ static void drop_doubles(rows *r, uint64_t *duplicates)
     r->count = kept;
 }
 
-/* A series that is added to the timeline takes over the samples. */
+/* Adds a series to the timeline, which takes over the samples. */
 static int add_series(finisher *f, const series *s, const char *name, rows *samples)
 {
     assay_timeline_data *t = f->t;
@@ -49,7 +49,7 @@ static int add_series(finisher *f, const series *s, const char *name, rows *samp
     return ASSAY_OK;
 }
 
-/* Series of one node and metric lie one behind the other. */
+/* Puts series of one node and metric one behind the other. */
 static int compare_series(const void *a, const void *b)
 {
     const assay_metric_series *x = a, *y = b;
@@ -69,7 +69,7 @@ static void add_to(assay_sample *sum, const assay_sample *s, int metric)
     sum->units += s->units;
 }
 
-/* The sum of series in a row, at each time at which one of them has a sample: they are merged. */
+/* Adds series in a row up, at each time at which one of them has a sample: they are merged. */
 static int add_up(const assay_metric_series *s, size_t count, rows *out)
 {
     uint64_t *next = assay_alloc_zeroed(count, sizeof *next), left = 0;
@@ -172,6 +172,7 @@ static int collect_units(finisher *f, bool *again)
         }
         if (c->exact)
             drop_doubles(&s->samples, &f->t->line.duplicates);
+        /* `units` had the place in the file until here. */
         for (size_t k = 0; c->exact && k < s->samples.count; k++)
             ((assay_sample *)s->samples.list)[k].units = 1;
         status = add_series(f, s, assay_dict_name(c->texts, s->name, NULL), &s->samples);

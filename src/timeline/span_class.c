@@ -14,7 +14,7 @@ static bool is(assay_text text, const char *word)
     return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
 }
 
-/* Has the text the word, which is in lower case, in any case? */
+/* Tells whether a text has a word, which is in lower case, in any case. */
 static bool has_word(assay_text text, const char *word)
 {
     const size_t wanted = strlen(word);
@@ -44,7 +44,7 @@ uint32_t collector_total(assay_collector *c, int kind, const char *name, size_t 
     return id == ASSAY_NO_ID || (id == c->total.count && !rows_add(&c->total, sizeof(total))) ? ASSAY_NO_ID : id;
 }
 
-/* The time of these spans belongs to one more sum. */
+/* Makes the time of these spans belong to one more sum. */
 static int add_total(assay_collector *c, span_class *class, int kind, assay_text name)
 {
     const uint32_t id = collector_total(c, kind, name.bytes, name.length);
@@ -52,7 +52,7 @@ static int add_total(assay_collector *c, span_class *class, int kind, assay_text
     return id == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
-/* What the time of a span that is no step counts for. */
+/* Finds what the time of a span that is no step counts for. */
 static int find_totals(assay_collector *c, span_class *class, uint8_t kind, assay_text phase, assay_text name)
 {
     const assay_text none = {"", 0};
@@ -73,7 +73,7 @@ static int find_totals(assay_collector *c, span_class *class, uint8_t kind, assa
 
 /* ---- classes ---- */
 
-/* The mode of a step's name, "Step:ModeKeys.TRAIN"; no bytes: it is no step. */
+/* Finds the mode of a step's name, "Step:ModeKeys.TRAIN"; no bytes: it is no step. */
 static assay_text mode_of(assay_text name)
 {
     static const char mark[] = "Step:ModeKeys.", last[] = "ModeKeys.";
@@ -98,6 +98,7 @@ static int describe(assay_collector *c, span_class *class, uint8_t kind, assay_t
     return find_totals(c, class, kind, phase, name);
 }
 
+/* Classes are found again from the spans, so forgetting costs time alone. */
 static int forget_all(assay_collector *c)
 {
     assay_dict *empty = assay_dict_new();
