@@ -403,7 +403,8 @@ static int walk_weights(walk *w)
     const uint32_t workers = assay_trial_workers(w->rule->trial);
     uint64_t lower = 0, higher = 0;
     int status = ASSAY_OK;
-    for (int pass = 0; pass<2; pass++, w->eased = lower> 0 && higher == 0)
+    for (int pass = 0; pass < 2; pass++) {
+        w->eased = lower > 0 && higher == 0; /* known from the second pass on, in which it is asked for */
         for (uint64_t from = 0, to; status == ASSAY_OK && from < count; from = to) {
             const assay_row first = assay_series_row(w->series, w->order[from]);
             for (to = from + 1; to < count; to++) {
@@ -441,6 +442,7 @@ static int walk_weights(walk *w)
             if (status == ASSAY_OK && matrix)
                 status = test_slow(w, from, to);
         }
+    }
     return status;
 }
 

@@ -110,17 +110,16 @@ static int how_likely_first(const why_scene *s, const why_item *i)
     return named + (named >= 2 && i->rank >= 0 && !has_lost_others(s, i) ? 2 : 0);
 }
 
-/* Nobody says why: the rank that the others lost, where all others say so. What a launcher says of its end is told, else that it
- * ended. Nothing where it is not known: *taken. */
-static bool add_lost(why_scene *s, bool *taken)
+/* The rank that all others lost, and the output that it wrote; -1 where not all others say so, or several do not. -2:
+ * no memory. */
+static int64_t lost_by_all(const why_scene *s, size_t *file)
 {
-    assay_why *why = s->why;
+    const assay_why *why = s->why;
     uint8_t *seen = assay_alloc_zeroed(s->ranks + 1, 1);
-    size_t lost = 0, left = 0, file = SIZE_MAX;
+    size_t lost = 0, left = 0;
     int64_t who = -1;
-    *taken = false;
     if (!seen)
-        return false;
+        return -2;
     for (size_t g = 0; g < s->by_rank.group.count; g++) {
         const why_group *group = &s->by_rank.group.list[g];
         if (group->rank >= 0 && group->rank < (int64_t)s->ranks && group->count > 0 &&
@@ -138,45 +137,66 @@ static bool add_lost(why_scene *s, bool *taken)
             seen[rank] = 2;
             left++;
             who = rank;
-            file = f;
+            *file = f;
         }
     free(seen);
-    if (left != 1 || lost + left != s->ranks)
-        return true;
-    why_link *link = why_new_link(why);
-    bool made = link != NULL;
-    const why_item *told = NULL;
-    for (size_t k = 0; k < s->item.count && made; k++) {
+    return left == 1 && lost + left == s->ranks ? who : -1;
+}
+
+/* What a launcher says of the end of a rank; NULL. */
+static why_item *told_end_of(const why_scene *s, int64_t rank)
+{
+    for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
         const bool ends = i->event->ending == ASSAY_ENDING_launcher || i->event->ending == ASSAY_ENDING_signal;
-        if (i->rank == who && ends && !i->survived && !i->old && !told) {
-            told = i;
-            i->told = true;
-        }
+        if (i->rank == rank && ends && !i->survived && !i->old)
+            return i;
     }
-    if (made && told) {
+    return NULL;
+}
+
+/* An event of a rank that ended and does not say why: its last line in the output. */
+static assay_log_event silent_end_of(int64_t rank, const assay_log_file *output)
+{
+    const assay_log_rank *row = &output->rank.list[0];
+    for (size_t r = 0; r < output->rank.count; r++)
+        row = output->rank.list[r].last_at > row->last_at ? &output->rank.list[r] : row;
+    return (assay_log_event){.signature = ASSAY_SIGNATURE_STATE,
+                             .ending = ASSAY_ENDING_launcher,
+                             .role = ASSAY_LOG_CAUSE,
+                             .file = output->file,
+                             .line = row->last_line > 0 ? row->last_line : output->lines,
+                             .count = 1,
+                             .rank = rank,
+                             .local_rank = -1,
+                             .step = row->last_step,
+                             .code = -1,
+                             .sequence = -1,
+                             .time = row->last_time,
+                             .timed = row->timed,
+                             .near = true,
+                             .text = (char *)"ended, and does not say why",
+                             .quote = (char *)""};
+}
+
+/* Nobody says why: the rank that the others lost, where all others say so. What a launcher says of its end is told,
+ * else that it ended. Nothing where it is not known: *taken. */
+static bool add_lost(why_scene *s, bool *taken)
+{
+    assay_why *why = s->why;
+    size_t file = 0;
+    const int64_t who = lost_by_all(s, &file);
+    *taken = false;
+    if (who < 0)
+        return who == -1;
+    why_link *link = why_new_link(why);
+    why_item *told = link ? told_end_of(s, who) : NULL;
+    bool made = link != NULL;
+    if (told) {
+        told->told = true;
         made = why_add_item(link, told);
     } else if (made) {
-        const assay_log_file *output = &why->file.list[file];
-        const assay_log_rank *row = &output->rank.list[0];
-        for (size_t r = 0; r < output->rank.count; r++)
-            row = output->rank.list[r].last_at > row->last_at ? &output->rank.list[r] : row;
-        why->state_event = (assay_log_event){.signature = ASSAY_SIGNATURE_STATE,
-                                             .ending = ASSAY_ENDING_launcher,
-                                             .role = ASSAY_LOG_CAUSE,
-                                             .file = output->file,
-                                             .line = row->last_line > 0 ? row->last_line : output->lines,
-                                             .count = 1,
-                                             .rank = who,
-                                             .local_rank = -1,
-                                             .step = row->last_step,
-                                             .code = -1,
-                                             .sequence = -1,
-                                             .time = row->last_time,
-                                             .timed = row->timed,
-                                             .near = true,
-                                             .text = (char *)"ended, and does not say why",
-                                             .quote = (char *)""};
+        why->state_event = silent_end_of(who, &why->file.list[file]);
         link->event = &why->state_event;
         link->count = 1;
         made = why_add_rank(link, who);
