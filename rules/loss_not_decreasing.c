@@ -86,10 +86,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
     if (status < 0 || strcmp(assay_param_text(given, "against"), "start") != 0)
         return status;
-    slot = assay_need_slot(
-        need,
-        &(assay_slot){.pattern = "Loss_input_1$", .modes = 1u << ASSAY_MODE_TRAIN, .flags = ASSAY_SLOT_NO_STRINGS},
-        err);
+    slot = assay_need_slot(need,
+                           &(assay_slot){.pattern = "Loss_input_1$",
+                                         .modes = 1u << ASSAY_MODE_TRAIN,
+                                         .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_OPTIONAL},
+                           err);
     status = slot < 0
                  ? slot
                  : assay_need_measure(need, slot,

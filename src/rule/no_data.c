@@ -341,7 +341,7 @@ static bool is_one_copy(const assay_trial *trial)
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;
-    uint32_t without = 0;
+    uint32_t without = 0, needed = 0;
     unsigned modes = 0;
     if (need && rule->ops->traits & ASSAY_RULE_TRACES)
         return explain_no_traces(rule->trial, out);
@@ -351,9 +351,13 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
         return explain_no_timeline(rule->trial, out);
     if (!need || explain_steps(rule, out) || explain_worker(instance, rule->trial, out))
         return true;
-    for (uint32_t s = 0; s < need->slot_count; s++)
+    for (uint32_t s = 0; s < need->slot_count; s++) {
+        if (need->slots[s].flags & ASSAY_SLOT_OPTIONAL)
+            continue;
         without += explain_slot_once(&need->slots[s], rule->trial, &modes, out);
-    bool none = without > 0 && without == need->slot_count;
+        needed++;
+    }
+    bool none = without > 0 && without == needed;
     if (!none && compares_workers(need) && assay_trial_workers(rule->trial) < 2) {
         start_sentence(out, is_one_copy(rule->trial)
                                 ? "the rule compares workers, and the checkpoints have one copy of everything."
