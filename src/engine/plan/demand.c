@@ -57,9 +57,10 @@ static uint32_t byte_cost_of(const assay_measure *measure)
 static void add_result(const assay_measure *measure, assay_record_demand *wanted)
 {
     enum { NUMBERS = 64, BYTES_OF_ELEMENT = 4 };
-    const uint64_t most = measure->numbers > 0 ? (uint64_t)measure->number[0] * BYTES_OF_ELEMENT : UINT64_MAX;
+    uint64_t most = UINT64_MAX;
     switch (measure->kind) {
-    case ASSAY_MEASURE_VALUES:
+    case ASSAY_MEASURE_VALUES: /* number[0]: of so many elements; those of other kinds mean something else, and may be NaN */
+        most = measure->numbers > 0 ? (uint64_t)measure->number[0] * BYTES_OF_ELEMENT : most;
         wanted->result.small = most > wanted->result.small ? most : wanted->result.small;
         break;
     case ASSAY_MEASURE_IMAGES:
