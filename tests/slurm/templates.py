@@ -154,11 +154,11 @@ def test_why(checks, slurm, expected):
     late = slurm.sbatch("-D", cut, cut / "job")
     slurm.wait(late, lambda tasks: "step 3" in slurm.text(cut / ("slurm-%s.out" % late)))
     slurm.call("scancel", late)  # as at a time limit its exit code says nothing
-    end, said = time.monotonic() + 30, dead / "assay-why.txt"
-    while time.monotonic() < end and not (said.exists() and "What was looked at" in said.read_text()):
-        time.sleep(0.2)  # slurmctld does not wait for it
-    while time.monotonic() < end and not (cut / "assay-why.txt").exists():
-        time.sleep(0.2)
+    said = dead / "assay-why.txt"
+    for is_there in (lambda: said.exists() and "What was looked at" in said.read_text(), (cut / "assay-why.txt").exists):
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not is_there():  # slurmctld does not wait for it
+            time.sleep(0.2)
     last = slurm.sbatch("-D", well, well / "job")  # what is behind it is behind the epilog of why.sbatch, too
     slurm.wait(last)
     texts = [said.read_text(), (dead / ("assay-why-%s.log" % why)).read_text()]
