@@ -13,7 +13,6 @@ typedef struct layer_limits {
     int measure;                      /* UNITS, by the rule's number */
     double inactivity;                /* a unit with less activity, in percent, is inactive */
     double layer;                     /* more inactive units, in percent, fire */
-    uint32_t test;                    /* which test of the rule it is, and its unit */
     uint64_t samples;                 /* fewer than these, of all workers, say nothing of a unit */
     const assay_common_state *causes; /* takes what is judged (parts/first_cause.h); NULL: nobody asks */
 } layer_limits;
@@ -58,7 +57,6 @@ static inline int layer_test(assay_findings *findings, const assay_step_view *vi
     double share = 100.0 * (double)inactive / (double)units;
     assay_finding finding = finding_of(view, items[0], share, limits->layer);
     finding.worker = worker;
-    finding.test = finding.value_unit = limits->test;
     int status = assay_findings_test(findings, share > limits->layer, &finding);
     return status == ASSAY_OK && limits->causes
                ? first_cause_judge(limits->causes, view, items[0]->tensor, worker,

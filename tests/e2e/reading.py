@@ -31,9 +31,9 @@ FIRST = {
     "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); apart from it: the workers began with different weights, and "
                    "stay as far apart, since all get the same updates (all 4 weights) (GradientNotSynchronized)",
     "dead_relu": "units of act2_output_0 and 1 more were dead from the first step on: 100 % of them are never active (DeadRelu); "
-                 "from it may follow GradientUnderflow, UnchangedTensor, PoorWeightInitialization and 1 more",
+                 "from it may follow UnchangedTensor, GradientUnderflow, PredictionCollapse and 1 more",
     "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0 (ExplodingTensor); from it may follow TensorVariance",
-    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); from it may follow DeadRelu, GradientUnderflow, UnchangedTensor "
+    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); from it may follow DeadRelu, UnchangedTensor, GradientUnderflow "
                  "and 2 more",
 }
 
