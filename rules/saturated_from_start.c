@@ -35,22 +35,25 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    int status =
-        saturation_need_ranges(given, need, selection_slot_of(given, need, 0, ASSAY_SLOT_TYPES, false, err), err);
+    int status = saturation_need_ranges(
+        given, need, selection_slot_of(given, need, 0, ASSAY_SLOT_TYPES | ASSAY_SLOT_OPTIONAL, false, err), err);
     ASSAY_THEN(status, assay_need_rows(need, INPUTS, &(assay_rows){.width = WIDTH}, err));
-    const int slot = status < 0 ? status
-                                : assay_need_slot(need,
-                                                  &(assay_slot){.regexes = "outputs_regex",
-                                                                .modes = 1u << ASSAY_MODE_TRAIN,
-                                                                .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_TYPES},
-                                                  err);
+    const int slot =
+        status < 0
+            ? status
+            : assay_need_slot(need,
+                              &(assay_slot){.regexes = "outputs_regex",
+                                            .modes = 1u << ASSAY_MODE_TRAIN,
+                                            .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_TYPES | ASSAY_SLOT_OPTIONAL},
+                              err);
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
-/* One row for an output. */
+/* One row for an output. What is beyond the values that the function has is another one's, whatever its name. */
 static int map_output(assay_common_state *s, const assay_step_view *view, int measure, const assay_tensor_view *item)
 {
-    if (measure < 0 || !assay_view_has_values(item) || item->stats->count < 2)
+    if (measure < 0 || !assay_view_has_values(item) || item->stats->count < 2 || item->stats->max > 1 ||
+        item->stats->min < (measure == TANH ? -1 : 0))
         return ASSAY_OK;
     const double mean = assay_stats_mean(item->stats), square = assay_stats_variance(item->stats) + mean * mean;
     const double row[WIDTH] = {measure == TANH ? 1 - square : 4 * (mean - square),

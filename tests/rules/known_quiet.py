@@ -137,6 +137,12 @@ def outputs_at_both_ends_of_a_part_of_a_training(folder):
 
 
 @case
+def outputs_beyond_the_range_of_tanh(folder):
+    """Another function under such a name."""
+    return activated(folder, lambda step, random: random.normal(0, 60, (16, 8)), "tanh_output_0"), [ENDS("beyond", {"status": "NoData", "message": "1 tensor matches, such as tanh_output_0, in a trial of 12 steps; none had values that the rule could test."}), rule("read", "ExplodingTensor", fires())]
+
+
+@case
 def gates_that_begin_open(folder):
     return activated(folder, lambda step, random: sigmoid(random.normal(6, 1, (16, 8)))), [ENDS("open", fires())]
 
