@@ -231,7 +231,8 @@ enum {
         16,               /* what each worker saved: its piece of a tensor that workers have in pieces, not the whole */
     ASSAY_SLOT_SUMS = 32, /* also tensors that are a sum over workers: each worker's addend by itself */
     ASSAY_SLOT_TYPES = 64, /* regexes match "Tanh_input_0" also where X_input_0 is what a module X of that type got */
-    ASSAY_SLOT_OPTIONAL = 128 /* the rule knows more where the slot has tensors, and tests as well where it has none */
+    ASSAY_SLOT_OPTIONAL =
+        128 /* the rule tests as well where the slot has no tensors; if all are, one of them is enough */
 };
 
 /* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches

@@ -301,6 +301,29 @@ static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *tr
     return none;
 }
 
+/* Appends why slots have no data, and counts them; true: none has any. What is optional beside others is left out. Where
+ * all are, one is enough: a reason is told only if none has tensors. */
+static bool explain_slots(const assay_need *need, const assay_trial *trial, uint32_t *without, unsigned *modes,
+                          assay_buf *out)
+{
+    const size_t before = out->size;
+    uint32_t needed = 0, looked = 0;
+    for (uint32_t s = 0; s < need->slot_count; s++)
+        needed += !(need->slots[s].flags & ASSAY_SLOT_OPTIONAL);
+    *without = 0;
+    for (uint32_t s = 0; s < need->slot_count; s++) {
+        if (needed > 0 && (need->slots[s].flags & ASSAY_SLOT_OPTIONAL))
+            continue;
+        *without += explain_slot_once(&need->slots[s], trial, modes, out);
+        looked++;
+    }
+    if (needed == 0 && *without < looked) {
+        out->size = before;
+        *without = 0;
+    }
+    return *without > 0 && *without == looked;
+}
+
 /* What is in event files is known when they were read. */
 static bool explain_no_timeline(const assay_trial *trial, assay_buf *out)
 {
@@ -341,7 +364,7 @@ static bool is_one_copy(const assay_trial *trial)
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;
-    uint32_t without = 0, needed = 0;
+    uint32_t without = 0;
     unsigned modes = 0;
     if (need && rule->ops->traits & ASSAY_RULE_TRACES)
         return explain_no_traces(rule->trial, out);
@@ -351,13 +374,7 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
         return explain_no_timeline(rule->trial, out);
     if (!need || explain_steps(rule, out) || explain_worker(instance, rule->trial, out))
         return true;
-    for (uint32_t s = 0; s < need->slot_count; s++) {
-        if (need->slots[s].flags & ASSAY_SLOT_OPTIONAL)
-            continue;
-        without += explain_slot_once(&need->slots[s], rule->trial, &modes, out);
-        needed++;
-    }
-    bool none = without > 0 && without == needed;
+    bool none = explain_slots(need, rule->trial, &without, &modes, out);
     if (!none && compares_workers(need) && assay_trial_workers(rule->trial) < 2) {
         start_sentence(out, is_one_copy(rule->trial)
                                 ? "the rule compares workers, and the checkpoints have one copy of everything."
