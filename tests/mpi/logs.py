@@ -516,33 +516,28 @@ def holes(w):
 
 
 def torn(w):
-    """What MLflow writes has one form: a line of another, and an end within a line where the run has ended, is a loss."""
-    loss, meta = "metrics/train/loss", "meta.yaml"
-    for what, name, old, new, said in (
-            ("a line", loss, b"\n5 ", b"\n5\xff ", "line 6: not a time, a value and a step"), ("a cut", loss, b" 19\n", b" 1", "it ends within a line, and the run has ended"),
-            ("a cut meta", meta, b"ctive\n", b"", "it ends within a line; what stood behind it"), ("still written", loss, b" 19\n", b" 1", None)):
+    """Lines that MLflow does not write are counted, as those of any log, and the first is shown; where no line of a metric is left, it is
+    missing, which is damage, as is a meta.yaml that is cut."""
+    loss, meta, one = "metrics/train/loss", "meta.yaml", "metrics/val/loss"
+    for what, name, old, new, said, counted in (
+            ("a line", loss, b"\n5 ", b"\n5\xff ", None, "unknown"), ("a cut", loss, b" 19\n", b" 1", None, "growing"),
+            ("a single line", one, b"7 0.5 3\n", b"7 0.5 x\n", "the metric is missing", "unknown"),
+            ("a single line cut", one, b"7 0.5 3\n", b"7 0.5", "the metric is missing", "growing"),
+            ("a line still written", one, b"7 0.5 3\n", b"7 0.5", None, "growing"),
+            ("a cut meta", meta, b"ctive\n", b"", "it ends within a line; what stood behind it", None)):
         place = w.root / "torn" / what.replace(" ", "-")
         logs.mlflow(place, logs.curve(20))
-        path = place / "mlruns/1/0a1b" / name
-        path.write_bytes(path.read_bytes().replace(old, new))
-        if said is None:
-            state = place / "mlruns/1/0a1b" / meta
-            state.write_text(state.read_text().replace("status: 3", "status: 1"))
+        run = place / "mlruns/1/0a1b"
+        (run / one).parent.mkdir(parents=True, exist_ok=True)
+        (run / one).write_bytes(b"7 0.5 3\n")
+        (run / name).write_bytes((run / name).read_bytes().replace(old, new))
+        if "still" in what:
+            (run / meta).write_text((run / meta).read_text().replace("status: 3", "status: 1"))
         bodies = [w.run(place, ranks=n) for n in w.ranks]
-        done = bodies[0][0]
-        found = [p["text"] for p in bodies[0][1]["trials"][0]["problems"]]
-        w.checks.expect(len({str(b[2]) for b in bodies}) == 1 and done.code == (3 if said else 0) and (any(said in text for text in found) if said else not found),
-                        "MLflow, %s: %s: %s" % (what, found, done))
-
-
-    for old, new, said in ((b"iteration=000005", b"iterasion=000005", True), (b" - INFO - ", b" - WARNING - said\n", False)):
-        place = w.root / "torn" / ("dlfw-%d" % said)
-        logs.dlfw(place, logs.curve(20))
-        path = next(place.glob("*.log"))
-        path.write_bytes(path.read_bytes().replace(old, new, 1) if said else new + path.read_bytes())
-        done, report, _ = w.run(place)
-        found = [p["text"] for p in report["trials"][0]["problems"]]
-        w.checks.expect(done.code == 3 * said and any("line 6: not a name, an iteration and a value" in text for text in found) == said, "dlfw: %s: %s" % (found, done))
+        done, trial = bodies[0][0], bodies[0][1]["trials"][0]
+        found = [p["text"] for p in trial["problems"]]
+        w.checks.expect(len({str(b[2]) for b in bodies}) == 1 and done.code == (3 if said else 0) and (any(said in text for text in found) if said else not found) and
+                        (counted is None or trial["metrics"]["counts"].get(counted) == 1), "MLflow, %s: %s: %s: %s" % (what, found, trial["metrics"]["counts"], done))
 
 
 def falls(i):

@@ -57,21 +57,13 @@ static bool test(const char *line, size_t length)
     return take_entry(line, length, &e);
 }
 
-typedef struct reader {
-    metrics_log *log;
-    metrics_odd odd;
-} reader;
-
 static int take(void *context, const char *line, size_t length)
 {
-    reader *r = context;
-    metrics_log *log = r->log;
+    metrics_log *log = context;
     entry e;
     double value = 0;
-    if (!take_entry(line, length, &e)) /* messages of its library stand among them, which have no such tabulators */
-        return memmem(line, length, "\t\t\t\t", 4)
-                   ? metrics_odd_name(log, &r->odd, "not a name, an iteration and a value", line, length)
-                   : 1;
+    if (!take_entry(line, length, &e))
+        return 1;
     if (!metrics_number(e.value, e.value_length, &value)) {
         metrics_add(log, METRICS_TEXTS);
         return ASSAY_OK;
@@ -117,8 +109,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         snprintf(worker, sizeof worker, "worker_%lld", (long long)(rank < 0 ? 0 : rank));
         log->part = (uint32_t)i;
         status = metrics_set_worker(log, worker);
-        reader r = {.log = log, .odd = metrics_odd_in(log, path)};
-        ASSAY_THEN(status, metrics_read_lines(log, path, take, &r, err));
+        ASSAY_THEN(status, metrics_read_lines(log, path, take, log, err));
     }
     return status;
 }

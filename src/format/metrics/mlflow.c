@@ -2,6 +2,7 @@
 #include "format/metrics/mlflow.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,7 +292,6 @@ typedef struct reader {
     const char *key; /* of the file: its path below the directory */
     bool system;
     bool over; /* the run has ended */
-    metrics_odd odd;
     assay_error *err;
 } reader;
 
@@ -328,7 +328,7 @@ static int take_line(void *context, const char *line, size_t length)
         return ASSAY_OK;
     if ((count != 2 && count != 3 && count != 5) || !metrics_number(field[0], size[0], &time) || fabs(time) > 1e18 ||
         !metrics_number(field[1], size[1], &v.value) || (count > 2 && !whole(field[2], size[2], &v.step)))
-        return metrics_odd_name(r->log, &r->odd, "not a time, a value and a step", line, length);
+        return 1;
     v.time = (int64_t)time;
     v.value = mlflow_number(v.value);
     mlflow_value *added = assay_vec_add(&r->values.list, &r->values.count, &r->values.room, sizeof *added);
@@ -342,15 +342,16 @@ static int take_metric(reader *r, const char *path)
     r->system = mlflow_is_system(r->key, strlen(r->key));
     r->log->counts[METRICS_SYSTEM_METRICS] += r->system;
     r->log->file_count++;
-    const uint64_t growing = r->log->counts[METRICS_GROWING];
-    r->odd = metrics_odd_in(r->log, path);
+    const uint64_t lines = r->log->counts[METRICS_LINES], growing = r->log->counts[METRICS_GROWING];
     int status = metrics_read_lines(r->log, path, take_line, r, r->err);
-    if (status == ASSAY_OK && r->over && growing != r->log->counts[METRICS_GROWING])
-        assay_problems_add(r->log->problems, ASSAY_PROBLEM_SHORT, -1, path, -1,
-                           "%s: it ends within a line, and the run has ended", path);
-    if (status == ASSAY_OK && r->odd.lines + growing == r->log->counts[METRICS_LINES] + r->log->counts[METRICS_GROWING])
+    const bool has_lines = lines != r->log->counts[METRICS_LINES], cut = growing != r->log->counts[METRICS_GROWING];
+    if (status == ASSAY_OK && !has_lines && !cut)
         assay_problems_add(r->log->problems, ASSAY_PROBLEM_HEADER, -1, path, -1,
                            "%s: empty; MLflow leaves no such files", path);
+    /* Single lines are counted, as those of any log. But a series that is gone is seen by nobody. */
+    else if (status == ASSAY_OK && !r->system && r->values.count == 0 && (has_lines || r->over))
+        assay_problems_add(r->log->problems, ASSAY_PROBLEM_RECORD, -1, path, -1,
+                           "%s: no line of it is a time, a value and a step; the metric is missing", path);
     return status == ASSAY_OK ? mlflow_put(r->log, r->key, strlen(r->key), &r->values) : status;
 }
 

@@ -1,5 +1,4 @@
 /* printed.c - see printed.h. */
-#include <inttypes.h>
 #include "format/metrics/printed.h"
 
 #include <stdio.h>
@@ -68,15 +67,6 @@ void metrics_name_unranked(metrics_log *log, const char *path, const char *lacks
 {
     assay_problems_add(log->problems, ASSAY_PROBLEM_NAME, -1, path, -1,
                        "%s: not looked at; it has no %s, as the other logs have", path, lacks);
-}
-
-int metrics_odd_name(metrics_log *log, metrics_odd *odd, const char *what, const char *line, size_t length)
-{
-    if (odd->count++ == 0)
-        assay_problems_add(log->problems, ASSAY_PROBLEM_RECORD, -1, odd->path, -1, "%s: line %" PRIu64 ": %s: \"%.*s\"",
-                           odd->path, log->counts[METRICS_LINES] - odd->lines, what, (int)(length < 80 ? length : 80),
-                           line);
-    return 1;
 }
 
 int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *take, void *context, assay_error *err)

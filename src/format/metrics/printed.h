@@ -16,18 +16,6 @@ int metrics_divide_whole(metrics_place *place, int kind);
 /* Reads the lines of a file: those that `take` returns 1 for are counted as unknown. 0 or a status. */
 typedef int metrics_line_take(void *context, const char *line, size_t length);
 int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *take, void *context, assay_error *err);
-/* The lines of a file that are none of its kind, where programs write nothing else into it. */
-typedef struct metrics_odd {
-    const char *path;
-    uint64_t lines; /* in the files before this one */
-    uint64_t count; /* so far */
-} metrics_odd;
-static inline metrics_odd metrics_odd_in(const metrics_log *log, const char *path)
-{
-    return (metrics_odd){.path = path, .lines = log->counts[METRICS_LINES]};
-}
-/* Names the first of them as damage: "PATH: line 7: WHAT: TEXT". Returns 1, which a metrics_line_take says of such a line. */
-int metrics_odd_name(metrics_log *log, metrics_odd *odd, const char *what, const char *line, size_t length);
 
 /* The rank that a file's path has; -1: none. */
 typedef int64_t metrics_rank_of(const metrics_file *file);
