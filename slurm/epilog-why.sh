@@ -8,12 +8,17 @@ ASSAY=${ASSAY:-assay}
 case "${SLURM_JOB_NAME:-}" in
 assay-*) exit 0 ;;
 esac
-facts=$(scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
-# What ended by a limit or was cancelled has the exit code 0:0 here, and another one there.
-case "${SLURM_JOB_EXIT_CODE2:-0:0} $facts" in
-*Reason=TimeLimit*) ;;
-"0:0 " | "0:0 "*JobState=COMPLET*ExitCode=0:0*) exit 0 ;;
-esac
+# What ended by a limit or was cancelled has the exit code 0:0 here. scontrol knows better, but of a job that was cancelled only a
+# moment later, when its processes have ended: what looks well is looked at for two seconds.
+for look in 1 2 3 4 5; do
+    facts=$(scontrol show job "$SLURM_JOB_ID" 2>/dev/null)
+    case "${SLURM_JOB_EXIT_CODE2:-0:0} $facts" in
+    *Reason=TimeLimit*) break ;;
+    "0:0 " | "0:0 "*JobState=COMPLET*ExitCode=0:0*) [ "$look" -lt 5 ] || exit 0 ;;
+    *) break ;;
+    esac
+    sleep 0.5
+done
 directory=${SLURM_JOB_WORK_DIR:-$(sed -n 's/^ *WorkDir=//p' <<<"$facts")}
 [ -d "$directory" ] || exit 0
 [ -z "$facts" ] || echo "$facts" >"$directory/scontrol-$SLURM_JOB_ID.txt"
