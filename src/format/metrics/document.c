@@ -86,36 +86,42 @@ static void put_series(document *d, const numbers *steps, const numbers *values,
     }
 }
 
-/* An object with steps and values, as Sacred keeps a metric. False: it is another one; nothing was put then. */
-static bool take_steps_and_values(document *d, const char *text, size_t size, size_t length)
+/* Takes a member of an object, whose name has been read, and its value. False: no object of this form has it. */
+typedef bool member(document *d, assay_pull *pull, const char *key, size_t length, numbers *steps, numbers *values);
+
+/* "steps" and "values" of an object, as Sacred keeps a metric; what else it has is passed over. */
+static bool take_list_of(document *d, assay_pull *pull, const char *key, size_t length, numbers *steps, numbers *values)
 {
-    numbers steps = {0}, values = {0};
-    assay_pull pull = {0};
-    bool sound = true;
-    assay_pull_start(&pull, text, size);
-    for (bool more = assay_pull_open(&pull, '{', '}'); more && sound; more = assay_pull_more(&pull, '}')) {
-        const char *key = NULL;
-        size_t key_length = 0;
-        metrics_json other = {.pull = &pull};
-        sound = assay_pull_key(&pull, &key, &key_length);
-        const bool is_steps = sound && key_length == 5 && memcmp(key, "steps", 5) == 0;
-        const bool is_values = sound && key_length == 6 && memcmp(key, "values", 6) == 0;
-        if (sound)
-            sound =
-                is_steps || is_values ? take_list(d, &pull, is_steps ? &steps : &values) : metrics_json_skip(&other);
-    }
-    sound = sound && !pull.fault && steps.count > 0 && steps.count == values.count;
-    if (sound)
-        put_series(d, &steps, &values, length);
-    assay_pull_release(&pull);
-    free(steps.list);
-    free(values.list);
-    return sound;
+    metrics_json other = {.pull = pull};
+    if (length == 5 && memcmp(key, "steps", 5) == 0)
+        return take_list(d, pull, steps);
+    return length == 6 && memcmp(key, "values", 6) == 0 ? take_list(d, pull, values) : metrics_json_skip(&other);
 }
 
-/* An object whose members' names are whole numbers, as pandas writes a column: these are the steps of the members' values.
- * False: it is another one; nothing was put then. */
-static bool take_numbered(document *d, const char *text, size_t size, size_t length)
+/* A value whose name is a whole number, its step, as pandas writes a column. */
+static bool take_numbered(document *d, assay_pull *pull, const char *key, size_t length, numbers *steps,
+                          numbers *values)
+{
+    const char *const end = key + length;
+    int64_t number = 0;
+    double value = 0;
+    if (!metrics_take_digits(&key, end, &number) || key != end || number < 0)
+        return false;
+    const metrics_scalar scalar = metrics_json_scalar(pull, &value);
+    if (scalar != METRICS_NUMBER && scalar != METRICS_NULL)
+        return false;
+    figure *step = ASSAY_VEC_ADD(steps), *own = step ? ASSAY_VEC_ADD(values) : NULL;
+    if (!own) {
+        d->status = ASSAY_ENOMEM;
+        return false;
+    }
+    *step = (figure){(double)number, true};
+    *own = (figure){value, scalar == METRICS_NUMBER};
+    return true;
+}
+
+/* An object whose members are a series of `least` values or more. False: it is another one; nothing was put then. */
+static bool take_series(document *d, const char *text, size_t size, size_t length, member *take, size_t least)
 {
     numbers steps = {0}, values = {0};
     assay_pull pull = {0};
@@ -124,23 +130,9 @@ static bool take_numbered(document *d, const char *text, size_t size, size_t len
     for (bool more = assay_pull_open(&pull, '{', '}'); more && sound; more = assay_pull_more(&pull, '}')) {
         const char *key = NULL;
         size_t key_length = 0;
-        int64_t number = 0;
-        double value = 0;
-        sound = assay_pull_key(&pull, &key, &key_length);
-        const char *end = sound ? key + key_length : NULL;
-        sound = sound && metrics_take_digits(&key, end, &number) && key == end && number >= 0;
-        const metrics_scalar scalar = sound ? metrics_json_scalar(&pull, &value) : METRICS_DAMAGED;
-        sound = sound && (scalar == METRICS_NUMBER || scalar == METRICS_NULL);
-        figure *step = sound ? ASSAY_VEC_ADD(&steps) : NULL, *own = step ? ASSAY_VEC_ADD(&values) : NULL;
-        if (sound && !own)
-            d->status = ASSAY_ENOMEM;
-        sound = own != NULL;
-        if (sound) {
-            *step = (figure){(double)number, true};
-            *own = (figure){value, scalar == METRICS_NUMBER};
-        }
+        sound = assay_pull_key(&pull, &key, &key_length) && take(d, &pull, key, key_length, &steps, &values);
     }
-    sound = sound && !pull.fault && values.count > 1;
+    sound = sound && !pull.fault && values.count >= least && steps.count == values.count;
     if (sound)
         put_series(d, &steps, &values, length);
     assay_pull_release(&pull);
@@ -162,8 +154,8 @@ static void take_value(document *d, const char *text, size_t size, size_t length
         assay_pull_release(&pull);
         return;
     }
-    if (size == 0 || *text != '{' || depth == DEPTH_MOST || take_steps_and_values(d, text, size, length) ||
-        take_numbered(d, text, size, length))
+    if (size == 0 || *text != '{' || depth == DEPTH_MOST || take_series(d, text, size, length, take_list_of, 1) ||
+        take_series(d, text, size, length, take_numbered, 2))
         return;
     assay_pull_start(&pull, text, size);
     for (bool more = assay_pull_open(&pull, '{', '}'); more && d->status == ASSAY_OK;
