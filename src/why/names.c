@@ -155,14 +155,15 @@ int64_t why_rank_of_row(const why_place *place, const assay_log_rank *row)
 }
 
 /* Outputs of nodes that are numbered from 0 on, each of as many local ranks as the others ("node_2.log" with "[default3]:"): the
- * ranks of node 2 follow on those of node 1, as torchrun deals them out. */
-static void take_blocks(assay_why *why)
+ * ranks of node 2 follow on those of node 1, as torchrun deals them out. False without memory. */
+static bool take_blocks(assay_why *why)
 {
     enum { NODES_MOST = 65536 };
-    int32_t *most =
-        assay_alloc_zeroed(NODES_MOST, sizeof *most); /* local ranks of each; without memory nothing is known */
+    int32_t *most = assay_alloc_zeroed(NODES_MOST, sizeof *most); /* local ranks of each */
     int64_t nodes = 0;
-    bool even = most != NULL;
+    bool even = true;
+    if (!most)
+        return false;
     for (size_t f = 0; f < why->file.count && even; f++) {
         const assay_log_file *file = &why->file.list[f];
         const why_place *place = &why->places.list.list[file->file];
@@ -184,6 +185,7 @@ static void take_blocks(assay_why *why)
         place->base = place->node_number >= 0 ? place->node_number * most[0] : -1;
     }
     free(most);
+    return true;
 }
 
 typedef ASSAY_VEC(const char *) pod_names; /* borrowed from events */
@@ -251,6 +253,5 @@ bool why_name_writers(assay_why *why)
     }
     free(list.list);
     free(pods.list);
-    take_blocks(why);
-    return made;
+    return made && take_blocks(why);
 }
