@@ -179,18 +179,17 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value);
 /* The same of a scalar that was so at another time than now, in seconds since 1970. */
 int assay_hook_save_scalar_at(assay_hook *hook, const char *name, double value, double wall_time);
 
-/* Sums up rows of a tensor in groups, as a measure of the form `form` of SKETCH does (assay/measure.h); y, of ADAM, is
- * of the same dtype and shape, else NULL. `out` has room for four times `groups` x `columns` numbers: sums, squares, and
- * what ADAM has besides, each [groups found][columns]. Returns how many groups there are; -1: there is no such result. */
-int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns, int groups,
-                      double *out);
-/* The same of rows that are normalised before, by mean and variance + e, or below 0 by the mean square - e. */
-int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double e,
-                                 double *out);
-/* Of each row, sums of its columns in at most `groups` groups, with the signs that rows have, and of their squares: `out` has
- * room for two times `groups` x `rows` numbers, each [groups found][rows]. Returns how many groups there are; -1: not of a
- * type that has it (float32; 16 bits, of up to 8192 columns). */
-int assay_hook_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double *out);
+/* A tensor where the caller has it, packed, as rows and columns; y: a second one of the same kind, of ADAM, else NULL. */
+typedef struct assay_hook_rows {
+    const void *x, *y;
+    int dtype;
+    uint64_t rows, columns;
+} assay_hook_rows;
+
+/* Sums up rows in groups, as a measure of the form `form` of SKETCH does (assay/measure.h). `out` has room for four times
+ * `groups` x `columns` numbers: sums, squares, and what ADAM has besides, each [groups found][columns]. Returns how many
+ * groups there are; -1: there is no such result. */
+int assay_hook_sketch(int form, const assay_hook_rows *of, int groups, double *out);
 /* Which function of x is y, element by element, as the measure FUNCTION finds it (assay/measure.h)? `out` has room for
  * ASSAY_HOOK_FIT numbers of each function (how many elements are not that function, -1: it was looked at no further; the
  * worst of them, how far it is off, what rounding explains, and the largest of these ratios), and one behind them: how
@@ -226,7 +225,7 @@ enum {
     ASSAY_LAW_LINEAR, /* y = x Wt + b */
     ASSAY_LAW_OUTPUT, /* no record: y is the gradient of the output of the pass `of`, which adds to what gradients have to be */
     ASSAY_LAW_GRADIENT, /* the gradient `weight` [outputs][inputs], or of a bias if there are no inputs, is that */
-    ASSAY_LAW_NORM,     /* y = x, normalised as assay_hook_sketch_normalised() does, times weight + bias */
+    ASSAY_LAW_NORM,     /* y = x, normalised by rows, times weight + bias */
 };
 
 /* One equation. Both sides of it are summed up in cells: groups of rows by tiles of columns, at most 8 of each, and no more
@@ -238,7 +237,7 @@ typedef struct assay_hook_law {
     assay_hook_operand weight, bias;
     uint64_t rows, inputs, outputs;
     int groups, tiles;
-    double e;               /* of norms: as assay_hook_sketch_normalised() has it */
+    double e;               /* of norms: is added to the variance of a row; below 0: - e, to its mean square */
     int parameter, of_bias; /* a number for each weight and bias, from 0 on; below 0: none */
     int64_t of;             /* LINEAR: not 0: an OUTPUT follows. OUTPUT: the number of its pass */
     double *sums;           /* GRADIENT: assay_hook_sketch() of all elements as one column */
@@ -263,13 +262,19 @@ void assay_hook_laws_wait(assay_hook_laws *laws);
 void assay_hook_laws_drop(assay_hook_laws *laws, int64_t number);
 /* Waits, saves the records at the current step, in their order, and begins the next step. */
 int assay_hook_laws_finish(assay_hook_laws *laws);
-/* Adds to what the gradient of a parameter has to be: so many products each, [3][groups][tiles][places] numbers as
- * assay_hook_law_products() has them. */
-int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const int dtypes[2], uint64_t products, int groups,
-                           int tiles, size_t places, double *sums);
+/* What a pass adds to a gradient: in each number so many products of tensors of these dtypes. */
+typedef struct assay_hook_added {
+    int dtypes[2], groups, tiles;
+    size_t places;
+    uint64_t products;
+    double *sums; /* [3][groups][tiles][places] as assay_hook_law_products() has them; they are changed */
+} assay_hook_added;
+
+/* Adds that to what the gradient of a parameter has to be. */
+int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const assay_hook_added *added);
 /* What that has come to: so many products, 0: nothing, and NULL. */
 uint64_t assay_hook_laws_expected(assay_hook_laws *laws, int parameter, int dtypes[2], const double **sums);
-/* What assay_hook_sketch_columns() has made of x and y with as many rows says of yt x: the sums that come out, the squares that
+/* What sums of columns of x and y with as many rows, in groups with the signs that rows have, say of yt x: the sums that come out, the squares that
  * rounding goes by, and how large the square of a sum was on the way, each [groups of y][groups of x]. x is NULL: a sum of y alone. */
 int assay_hook_law_products(const double *x, const double *y, uint64_t rows, int of_x, int of_y, double *out);
 

@@ -111,7 +111,7 @@ static void run_output(law_task *t)
         !have_room(&t->columns, &t->room, 2 * (size_t)groups * (size_t)y->rows))
         return;
     const hook_sketch_part part = {HOOK_SKETCH_COLUMNS, groups, t->columns};
-    if (!hook_sketch_together(y->y.dtype, y->y.values, y->rows, y->outputs, &part, 1))
+    if (!hook_sketch_together(&(assay_hook_rows){y->y.values, NULL, y->y.dtype, y->rows, y->outputs}, &part, 1))
         return;
     if (t->parameter)
         tell(t->parameter, x, y, hook_law_column_groups(x->inputs), t->of->columns, t->columns);
@@ -133,7 +133,9 @@ static void run_gradient(law_task *t)
     if (compares && have_room(&t->columns, &t->room, 2 * (size_t)e->groups * (size_t)columns))
         parts[count++] = (hook_sketch_part){HOOK_SKETCH_ROWS, e->groups, t->columns};
     const bool are_summed =
-        count > 0 && hook_sketch_together(law->weight.dtype, law->weight.values, law->outputs, columns, parts, count);
+        count > 0 &&
+        hook_sketch_together(&(assay_hook_rows){law->weight.values, NULL, law->weight.dtype, law->outputs, columns},
+                             parts, count);
     for (size_t kind = 0; are_summed && parts[0].kind == HOOK_SKETCH_FLAT && kind < 2; kind++)
         memcpy(law->sums + kind * law->stride, flat + kind * law->cells, law->cells * sizeof *flat);
     if (are_summed && parts[count - 1].kind == HOOK_SKETCH_ROWS)
@@ -403,22 +405,22 @@ int assay_hook_laws_finish(assay_hook_laws *laws)
     return status;
 }
 
-int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const int dtypes[2], uint64_t products, int groups,
-                           int tiles, size_t places, double *sums)
+int assay_hook_laws_expect(assay_hook_laws *laws, int parameter, const assay_hook_added *a)
 {
-    const size_t cells = (size_t)groups * (size_t)tiles * places;
+    const size_t cells = (size_t)a->groups * (size_t)a->tiles * a->places;
     if (hook_forked(laws->hook))
         return -1;
     pthread_mutex_lock(&laws->lock);
     law_parameter *p = parameter_of(laws, parameter);
     hook_law_expected *e = p ? &p->expected : NULL;
-    const bool fits = e && (e->products == 0 || (e->groups == groups && e->tiles == tiles && e->places == places)) &&
-                      have_room(&e->sums, &e->room, 3 * cells);
+    const bool fits =
+        e && (e->products == 0 || (e->groups == a->groups && e->tiles == a->tiles && e->places == a->places)) &&
+        have_room(&e->sums, &e->room, 3 * cells);
     if (fits) {
-        e->groups = groups;
-        e->tiles = tiles;
-        e->places = places;
-        hook_law_expect(e, dtypes, products, sums, cells);
+        e->groups = a->groups;
+        e->tiles = a->tiles;
+        e->places = a->places;
+        hook_law_expect(e, a->dtypes, a->products, a->sums, cells);
     }
     pthread_mutex_unlock(&laws->lock);
     return fits ? ASSAY_OK : -1;

@@ -77,7 +77,7 @@ static bool join_rows(assay_hook_operand x, uint64_t rows, uint64_t columns, int
     *out = (joined_rows){.sum = assay_alloc(2 * cells * sizeof(double))};
     out->squares = out->sum ? out->sum + cells : NULL;
     const hook_sketch_part part = {HOOK_SKETCH_ROWS, groups, out->sum};
-    return out->sum && hook_sketch_together(x.dtype, x.values, rows, columns, &part, 1);
+    return out->sum && hook_sketch_together(&(assay_hook_rows){x.values, NULL, x.dtype, rows, columns}, &part, 1);
 }
 
 /* Adds columns to the tiles that they are in. */
@@ -116,8 +116,9 @@ void hook_law_sum_columns(int form, const assay_hook_columns *of, size_t i, size
     double own[4 * MOST_OF_A_COLUMN];
     const uint64_t groups = of->first[i + 1] - of->first[i];
     if (of->x[i] && groups > 0 && groups <= MOST_OF_A_COLUMN &&
-        assay_hook_sketch(form, of->dtypes[i], of->x[i], of->y ? of->y[i] : NULL, of->elements[i], 1, (int)groups,
-                          own) == (int)groups)
+        assay_hook_sketch(form,
+                          &(assay_hook_rows){of->x[i], of->y ? of->y[i] : NULL, of->dtypes[i], of->elements[i], 1},
+                          (int)groups, own) == (int)groups)
         for (size_t kind = 0; kind < (form == ASSAY_SKETCH_ADAM ? 4 : 2); kind++)
             memcpy(out + kind * stride + of->first[i], own + kind * groups, groups * sizeof *out);
 }
@@ -156,7 +157,8 @@ bool hook_law_sum_weight(const assay_hook_law *law, double *out)
 {
     const hook_sketch_part part = {HOOK_SKETCH_ROWS, law->tiles, out};
     return is_group_count(law->tiles) && law->inputs <= MOST_COLUMNS && (uint64_t)law->tiles <= law->outputs &&
-           hook_sketch_together(law->weight.dtype, law->weight.values, law->outputs, law->inputs, &part, 1);
+           hook_sketch_together(
+               &(assay_hook_rows){law->weight.values, NULL, law->weight.dtype, law->outputs, law->inputs}, &part, 1);
 }
 
 bool hook_law_linear(const assay_hook_law *law, const double *of_weight, double *of_columns, hook_law_record *r)
@@ -172,7 +174,8 @@ bool hook_law_linear(const assay_hook_law *law, const double *of_weight, double 
         const hook_sketch_part parts[] = {{HOOK_SKETCH_ROWS, law->groups, of_x.sum},
                                           {HOOK_SKETCH_COLUMNS, hook_law_column_groups(law->inputs), of_columns}};
         is_made = of_x.sum &&
-                  hook_sketch_together(law->x.dtype, law->x.values, law->rows, law->inputs, parts, of_columns ? 2 : 1);
+                  hook_sketch_together(&(assay_hook_rows){law->x.values, NULL, law->x.dtype, law->rows, law->inputs},
+                                       parts, of_columns ? 2 : 1);
     }
     is_made = is_made && join_rows(law->y, law->rows, law->outputs, law->groups, &of_y) &&
               read_vector(law->bias, 0, law->outputs, of_bias);
@@ -323,8 +326,9 @@ bool hook_law_norm(const assay_hook_law *law, hook_law_record *r)
         read_vector(law->bias, 0, columns, n->bias)) {
         const size_t cells = (size_t)law->groups * (size_t)columns;
         n->normalised.sum = assay_alloc(2 * cells * sizeof(double));
-        if (n->normalised.sum && assay_hook_sketch_normalised(law->x.dtype, law->x.values, rows, columns, law->groups,
-                                                              law->e, n->normalised.sum) == law->groups) {
+        if (n->normalised.sum &&
+            hook_sketch_normalised(&(assay_hook_rows){law->x.values, NULL, law->x.dtype, rows, columns}, law->groups,
+                                   law->e, n->normalised.sum) == law->groups) {
             n->normalised.squares = n->normalised.sum + cells;
             put_all(r, (double[]){(double)rows, (double)columns, law->groups, law->tiles, law->y.dtype}, 5);
             put_norm(r, law, n, roots ? 2 : 0, 0);

@@ -46,15 +46,14 @@ static int take_sums(const assay_result *result, double *out)
 }
 
 /* As assay_hook_sketch() says. */
-static int sketch(assay_measure measure, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns,
-                  double *out)
+static int sketch(assay_measure measure, const assay_hook_rows *of, double *out)
 {
-    const int64_t dim[] = {(int64_t)rows, (int64_t)columns};
-    const assay_shape shape = {.dtype = dtype, .dims = 2, .dim = dim, .elements = rows * columns};
+    const int64_t dim[] = {(int64_t)of->rows, (int64_t)of->columns};
+    const assay_shape shape = {.dtype = of->dtype, .dims = 2, .dim = dim, .elements = of->rows * of->columns};
     assay_result result;
     assay_arena *arena = assay_arena_new(MOST_MEMORY);
     ASSAY_HAVE(arena);
-    int status = measured(&measure, &shape, x, &shape, y, arena, &result);
+    int status = measured(&measure, &shape, of->x, &shape, of->y, arena, &result);
     if (status == ASSAY_OK)
         status = take_sums(&result, out);
     assay_arena_free(arena);
@@ -62,19 +61,19 @@ static int sketch(assay_measure measure, int dtype, const void *x, const void *y
 }
 
 /* Of rows from one on, what each part that is of columns needs. */
-static int sum_columns(int dtype, const uint8_t *x, uint64_t rows, uint64_t columns, uint64_t first, uint64_t count,
-                       const hook_sketch_part *part)
+static int sum_columns(const assay_hook_rows *of, uint64_t first, uint64_t count, const hook_sketch_part *part)
 {
     const uint64_t groups = (uint64_t)part->groups;
-    const assay_matrix of = {dtype, x + first * columns * assay_dtype_size(dtype), count, columns};
-    return assay_sketch_columns(&of, groups, rows, part->out + first, part->out + groups * rows + first);
+    const assay_matrix some = {of->dtype, (const uint8_t *)of->x + first * of->columns * assay_dtype_size(of->dtype),
+                               count, of->columns};
+    return assay_sketch_columns(&some, groups, of->rows, part->out + first, part->out + groups * of->rows + first);
 }
 
-bool hook_sketch_together(int dtype, const void *x, uint64_t rows, uint64_t columns, const hook_sketch_part *parts,
-                          size_t count)
+bool hook_sketch_together(const assay_hook_rows *of, const hook_sketch_part *parts, size_t count)
 {
     enum { MOST_PARTS = 2 };
-    const size_t row = (size_t)columns * assay_dtype_size(dtype);
+    const uint64_t rows = of->rows, columns = of->columns;
+    const size_t row = (size_t)columns * assay_dtype_size(of->dtype);
     const uint64_t at_once = row == 0 || row >= AT_ONCE / 8 ? 8 : AT_ONCE / row / 8 * 8;
     assay_meter *meters[MOST_PARTS] = {NULL};
     assay_arena *arena = assay_arena_new(MOST_MEMORY);
@@ -82,7 +81,7 @@ bool hook_sketch_together(int dtype, const void *x, uint64_t rows, uint64_t colu
     for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
         const bool flat = parts[k].kind == HOOK_SKETCH_FLAT;
         const int64_t dim[] = {(int64_t)(flat ? rows * columns : rows), (int64_t)(flat ? 1 : columns)};
-        const assay_shape shape = {.dtype = dtype, .dims = 2, .dim = dim, .elements = rows * columns};
+        const assay_shape shape = {.dtype = of->dtype, .dims = 2, .dim = dim, .elements = rows * columns};
         const assay_measure measure = measure_of(ASSAY_SKETCH_PLAIN, parts[k].groups, 1e-8);
         if (parts[k].kind != HOOK_SKETCH_COLUMNS)
             status = assay_meter_new(&measure, &shape, NULL, MOST_MEMORY, arena, &meters[k], NULL);
@@ -90,9 +89,9 @@ bool hook_sketch_together(int dtype, const void *x, uint64_t rows, uint64_t colu
     for (uint64_t at = 0, n; status == ASSAY_OK && at < rows; at += n) {
         n = rows - at < at_once ? rows - at : at_once;
         for (size_t k = 0; k < count; k++)
-            ASSAY_THEN(status, meters[k]
-                                   ? assay_meter_feed(meters[k], (const uint8_t *)x + at * row, NULL, n * columns, NULL)
-                                   : sum_columns(dtype, x, rows, columns, at, n, &parts[k]));
+            ASSAY_THEN(status, meters[k] ? assay_meter_feed(meters[k], (const uint8_t *)of->x + at * row, NULL,
+                                                            n * columns, NULL)
+                                         : sum_columns(of, at, n, &parts[k]));
     }
     for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
         assay_result result;
@@ -105,23 +104,14 @@ bool hook_sketch_together(int dtype, const void *x, uint64_t rows, uint64_t colu
     return status == ASSAY_OK;
 }
 
-int assay_hook_sketch(int form, int dtype, const void *x, const void *y, uint64_t rows, uint64_t columns, int groups,
-                      double *out)
+int assay_hook_sketch(int form, const assay_hook_rows *of, int groups, double *out)
 {
-    return sketch(measure_of(form, groups, 1e-8), dtype, x, y, rows, columns, out);
+    return sketch(measure_of(form, groups, 1e-8), of, out);
 }
 
-int assay_hook_sketch_normalised(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double e,
-                                 double *out)
+int hook_sketch_normalised(const assay_hook_rows *of, int groups, double e, double *out)
 {
-    return sketch(measure_of(ASSAY_SKETCH_NORMALISED, groups, e), dtype, x, NULL, rows, columns, out);
-}
-
-int assay_hook_sketch_columns(int dtype, const void *x, uint64_t rows, uint64_t columns, int groups, double *out)
-{
-    const int found = columns < (uint64_t)groups ? (int)columns : groups;
-    const hook_sketch_part part = {HOOK_SKETCH_COLUMNS, found, out};
-    return hook_sketch_together(dtype, x, rows, columns, &part, 1) ? found : -1;
+    return sketch(measure_of(ASSAY_SKETCH_NORMALISED, groups, e), of, out);
 }
 
 int assay_hook_function(int dtype, const void *y, int input_dtype, const void *x, uint64_t elements, double *out)

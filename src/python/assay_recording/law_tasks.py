@@ -14,7 +14,7 @@ _INT, _COUNT, _PLACE, _REAL = ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ct
 SIGNATURES = {
     "laws_new": [_PLACE, _INT, _PLACE], "laws_free": [_PLACE], "laws_take": [_PLACE, _PLACE, _INT], "laws_done": [_PLACE], "laws_wait": [_PLACE],
     "laws_take_columns": [_PLACE, _INT, _PLACE, ctypes.c_size_t, _PLACE], "laws_drop": [_PLACE, ctypes.c_int64], "laws_finish": [_PLACE],
-    "laws_expect": [_PLACE, _INT, _PLACE, _COUNT, _INT, _INT, ctypes.c_size_t, _PLACE], "laws_expected": [_PLACE, _INT, _PLACE, _PLACE],
+    "laws_expect": [_PLACE, _INT, _PLACE], "laws_expected": [_PLACE, _INT, _PLACE, _PLACE],
 }
 RESULTS = {"laws_take": ctypes.c_int64, "laws_take_columns": ctypes.c_int64, "laws_done": ctypes.c_int64, "laws_expected": _COUNT,
            "laws_free": None, "laws_wait": None, "laws_drop": None}
@@ -33,6 +33,16 @@ class Law(ctypes.Structure):
     _fields_ = [("kind", _INT), ("name", ctypes.c_char_p)] + [(name, Operand) for name in ("x", "y", "weight", "bias")] + [
         (name, _COUNT) for name in ("rows", "inputs", "outputs")] + [("groups", _INT), ("tiles", _INT), ("e", _REAL), ("parameter", _INT),
         ("of_bias", _INT), ("of", ctypes.c_int64), ("sums", _PLACE), ("cells", _COUNT), ("stride", _COUNT)]
+
+
+class Rows(ctypes.Structure):
+    """assay_hook_rows."""
+    _fields_ = [("x", _PLACE), ("y", _PLACE), ("dtype", _INT), ("rows", _COUNT), ("columns", _COUNT)]
+
+
+class Added(ctypes.Structure):
+    """assay_hook_added."""
+    _fields_ = [("dtypes", _INT * 2), ("groups", _INT), ("tiles", _INT), ("places", ctypes.c_size_t), ("products", _COUNT), ("sums", _PLACE)]
 
 
 class Columns(ctypes.Structure):

@@ -30,7 +30,7 @@ import numpy
 from assay_hook_config import BUILT_IN
 from assay_hook import _goes_on, _plain_name, _unwrapped
 from assay_recording.budget import Turns, parse
-from assay_recording.law_tasks import GRADIENT, LINEAR, NORM, OUTPUT, Columns, Tasks, host, place
+from assay_recording.law_tasks import GRADIENT, LINEAR, NORM, OUTPUT, Added, Columns, Rows, Tasks, host, place
 from assay_recording.modules import eps_of
 
 PLAIN, UNSIGNED, ADAM = 0, 1, 4
@@ -47,9 +47,7 @@ POOLINGS = [kind + size for kind in ("MaxPool", "AvgPool", "AdaptiveMaxPool", "A
 KNOWN, GROUPED_TILES = (1, 2, 14, 19), 2  # dtypes; tiles of a convolution with groups, whose joined kernels are larger
 _INT, _COUNT, _PLACE, _REAL = ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_double
 SIGNATURES = {
-    "sketch": [_INT, _INT, _PLACE, _PLACE, _COUNT, _COUNT, _INT, _PLACE], "sketch_columns": [_INT, _PLACE, _COUNT, _COUNT, _INT, _PLACE],
-    "sketch_normalised": [_INT, _PLACE, _COUNT, _COUNT, _INT, _REAL, _PLACE],
-    "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
+    "sketch": [_INT, _PLACE, _INT, _PLACE], "save_floats": [_PLACE, ctypes.c_size_t] + [_PLACE] * 3,
     "function": [_INT, _PLACE, _INT, _PLACE, _COUNT, _PLACE], "law_products": [_PLACE, _PLACE, _COUNT, _INT, _INT, _PLACE],
 }
 
@@ -203,8 +201,7 @@ class Laws:
             return None
         x, y = host(x), host(y) if y is not None else None
         out = numpy.empty((4, min(rows, groups), columns))
-        found = self.library.assay_hook_sketch(form, code, x.data_ptr(), y.data_ptr() if y is not None else None, rows, columns, groups,
-                                               out.ctypes.data)
+        found = self.library.assay_hook_sketch(form, ctypes.byref(Rows(x.data_ptr(), y.data_ptr() if y is not None else None, code, rows, columns)), groups, out.ctypes.data)
         return out.reshape(-1)[:4 * found * columns].reshape(4, found, columns) if found > 0 else None
 
     def save(self, name, head, cells):
@@ -484,7 +481,8 @@ class Laws:
         """Adds to what a gradient has to be, of all passes."""
         sums = numpy.ascontiguousarray(sums, float)
         if id(parameter) in self.slots:
-            self.library.assay_hook_laws_expect(self.tasks.of, self.slots[id(parameter)], (_INT * 2)(*types), products, *sums.shape[1:], sums.ctypes.data)
+            self.library.assay_hook_laws_expect(self.tasks.of, self.slots[id(parameter)], ctypes.byref(
+                Added((_INT * 2)(*types), *sums.shape[1:], products, sums.ctypes.data)))
 
     def compare_gradient(self, slot, name, gradient):
         """What backward has made of a kernel, in the cells of what it has to be."""
