@@ -340,7 +340,8 @@ static int name_own(assay_store *store, assay_catalog *catalog, assay_error *err
 {
     static const char *const known[] = {OWN, NULL};
     assay_names top = {0};
-    const int status = assay_store_list(store, "", &top, NULL);
+    const bool alone = catalog->options && catalog->options->alone;
+    const int status = alone ? ASSAY_OK : assay_store_list(store, "", &top, NULL);
     if (status == ASSAY_OK)
         assay_problems_name_damaged(&catalog->problems, &top, "", known);
     assay_names_release(&top);

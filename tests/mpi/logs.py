@@ -620,6 +620,26 @@ def beside(w):
         w.checks.expect(words or json.loads((out / "report.json").read_text())["trials"][0]["metrics"]["kind"] == asked, "%s is not what was read" % asked)
 
 
+def beside_runs(w):
+    """What lies beside several runs and is not of their log is found as before; the place is listed for all of them at once."""
+    place = w.root / "beside_runs"
+    for i in range(3):
+        logs.csv(place / ("run_%03d" % i), logs.curve(20))
+    things = {None: lambda: None, "a.pt.trace.json": lambda: logs.write(place / "a.pt.trace.json", '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}], "distributedInfo": {"rank": 0}}'),
+              "topologi.json": lambda: logs.write(place / "topologi.json", "{}"), "away": lambda: (place / "away").symlink_to(TRIALS)}
+    for thing, make in things.items():
+        make()
+        bodies = {str(w.run(place, ranks=n)[2]) for n in w.ranks}
+        body = bodies.pop()
+        w.checks.expect(not bodies and body.count('"name": "run_00') >= 3, "%s beside runs: %s" % (thing, body[:300]))
+        w.checks.expect(not thing or thing.split(".")[0] in body, "%s beside runs is not said" % thing)
+        if thing:
+            (place / thing).unlink()
+    logs.write(place / "topology.json", "{")
+    done, report, _ = w.run(place)
+    w.checks.expect(not report and "topology.json" in done.err, "a topology beside runs that is wrong: %s" % done)
+
+
 def refused(w):
     """What is called like a log and is none is named, with what it lacks."""
     cases = {"metrics.csv": (b"name,loss\nab,1\n", "has a column step"), "events.out.tfevents.1.h.1.0": (b"", "it is empty"),
@@ -726,7 +746,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, secrets, low_precision, beside, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
                      one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()
