@@ -6,7 +6,9 @@
 
 #include "base/fault.h"
 
-enum { BLOCK = 256 << 10 };
+/* Of a file whose kind is to be told, or whose first value, nothing is looked at but its beginning: what is read at once
+ * grows from look to look. */
+enum { BLOCK = 256 << 10, FIRST = 16 << 10 };
 
 int assay_stream_open(assay_store *store, const char *path, assay_stream *out, assay_error *err)
 {
@@ -53,10 +55,12 @@ int assay_stream_look(assay_stream *s, uint64_t at, size_t least, const uint8_t 
         memmove(s->bytes, s->bytes + skip, s->have);
     s->at = at;
     int status = make_room(s, least > BLOCK ? least : BLOCK, err);
-    while (status == ASSAY_OK && s->have < s->room && s->have < left) {
+    s->once = s->once == 0 ? FIRST : 2 * s->once < s->room ? 2 * s->once : s->room;
+    const size_t most = s->once > least ? s->once : least, end = most < s->room ? most : s->room;
+    while (status == ASSAY_OK && s->have < end && s->have < left) {
         size_t got = 0;
         const uint64_t rest = left - s->have;
-        const size_t want = s->room - s->have < rest ? s->room - s->have : (size_t)rest;
+        const size_t want = end - s->have < rest ? end - s->have : (size_t)rest;
         status = assay_store_read_at(s->file, at + s->have, s->bytes + s->have, want, &got, err);
         s->have += got;
         if (got < want) /* the file became shorter: what is there counts */

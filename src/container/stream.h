@@ -10,6 +10,7 @@ typedef struct assay_stream {
     assay_store_file *file;
     uint8_t *bytes;
     size_t room, have;
+    size_t once;   /* so many bytes are read at once, if not more are asked for */
     uint64_t at;   /* the file's offset of bytes[0] */
     uint64_t size; /* of the file, when it was opened */
 } assay_stream;
