@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "engine/plan/demand.h"
 #include "parallel/rank_reduce.h"
+#include "trial/reader.h"
 
 /* ---- chunks ---- */
 
@@ -170,10 +171,13 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What one unit asks for. */
+/* What one unit asks for. A file is opened for it only where something of it is no number that the index has: steps of
+ * logs have nothing else, and chunks of a few of them would cost more to join than to map. */
 static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const assay_part *part)
 {
     step_cost cost = {0};
+    bool opens = false;
+    double number;
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &shard->entries[e];
         const assay_record_demand *wanted = assay_demand_of(wants, part, part->mode, entry);
@@ -185,8 +189,9 @@ static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const 
         cost.cost += of_record;
         cost.results += assay_record_results(wanted, entry);
         cost.largest = larger(cost.largest, of_record);
+        opens = opens || !assay_part_number(part, entry, &number);
     }
-    cost.cost += cost.records > 0 ? ASSAY_COST_OF_FILE : 0;
+    cost.cost += opens ? ASSAY_COST_OF_FILE : 0;
     return cost;
 }
 
