@@ -2,6 +2,8 @@
 
 Usage: laws.py WORK_DIR ASSAY
 """
+import copy
+import io
 import json
 import os
 import shutil
@@ -119,6 +121,43 @@ def judged(name):
     subprocess.run([ASSAY, "run", job, "--trial", path, "--out", out, "-q"], stdout=subprocess.DEVNULL, check=False)
     with open(os.path.join(out, "report.json")) as file:
         return json.load(file)["trials"][0]["rules"][0]
+
+
+class Computed(Net):
+    """Weights that are computed of others: by a parametrization whenever they are asked for, and before each pass."""
+    def __init__(self):
+        super().__init__()
+        nn.utils.parametrizations.spectral_norm(self.fc1)
+        nn.utils.weight_norm(self.fc2)
+
+
+def computed_weights():
+    """A recording changes nothing of a training whose weights change something when they are asked for."""
+    weights = []
+
+    def make(path, net, loss, optimizer):
+        hook = by_hand(path, net, loss, optimizer) if not weights else assay_hook.Hook(path)
+        close = hook.close
+        hook.close = lambda: (weights.append(net.state_dict()), close())
+        return hook
+    entry = train("computed", make, network=Computed)
+    train("computed", make, network=Computed)
+    assert entry["findings_total"] == 0 and "The law 'linear' holds of 2 tensors." in entry["message"], entry
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def goes_elsewhere_without_it():
+    """A copy of a network is not recorded, and computes the same."""
+    net, loss = Parts(), nn.CrossEntropyLoss()
+    hook = by_hand(os.path.join(WORK, "copied"), net, loss, torch.optim.SGD(net.parameters(), lr=0.1))
+    x, room = torch.randn(9, 2, 8, 8), io.BytesIO()
+    net.eval()
+    torch.save(net, room)
+    room.seek(0)
+    for other in (copy.deepcopy(net), torch.load(room)):
+        before = hook.mode_steps
+        assert torch.equal(other(x), other(x)) and hook.mode_steps == before
+    hook.close()
 
 
 def by_hand(path, net, loss, optimizer):
@@ -352,6 +391,8 @@ def main():
     healthy_alike()
     healthy_halves()
     healthy_parts()
+    computed_weights()
+    goes_elsewhere_without_it()
     beside_the_training()
     added()
     within_a_budget()

@@ -27,7 +27,7 @@ import weakref
 
 import numpy
 
-from assay_hook_config import BUILT_IN
+from assay_hook_config import BUILT_IN, Silent
 from assay_hook import _goes_on, _plain_name, _unwrapped
 from assay_recording.budget import Turns, parse
 from assay_recording.law_tasks import GRADIENT, LINEAR, NORM, OUTPUT, Added, Columns, Rows, Tasks, host, place
@@ -70,6 +70,8 @@ def _counted(method):
 
     @functools.wraps(method)
     def counted(self, *arguments):
+        if isinstance(self, Silent):  # of a network that was copied
+            return None
         began = time.perf_counter()
         try:
             return guarded(self, *arguments)
@@ -95,6 +97,10 @@ class Laws:
         self.turn, self.wanted, self.functions = -1, False, set()
         self.is_unused = self.is_added_to = False  # gradients that no optimizer has used yet; those of this step are added to such
         self.clear()
+
+    def __reduce__(self):
+        """As of the hook: a network that is saved whole, or copied, takes no recorder along."""
+        return Silent, ()
 
     def _complain(self, what, error):
         self.hook._complain("law: " + what, error)
@@ -126,12 +132,16 @@ class Laws:
         are_all = all(c.include_regex == patterns.get(c.name) and not c.tensor_names for c in collections)
         return lambda name: are_all and "oss" not in name
 
+    @_goes_on
     def watch(self, module):
-        """A network: its linear layers, and its parameters."""
+        """A network: its linear layers, and its parameters. Weights that are computed whenever they are asked for (parametrizations, which may
+        change something each time) are left alone."""
         from torch import nn
         module = _unwrapped(module)[0]
         named = [("%s_%s" % (self.hook._name_of(module), _plain_name(n)), p) for n, p in module.named_parameters()]
         for name, part in module.named_modules():
+            if "parametrizations" in part._modules:
+                continue
             if isinstance(part, nn.Linear) or (isinstance(part, nn.Conv2d) and part.padding_mode == "zeros"):
                 part.register_forward_hook(functools.partial(self.after_linear, _plain_name(name)))
             else:
@@ -147,7 +157,7 @@ class Laws:
 
     def watch_part(self, name, part, nn):
         """What normalises, pools or computes each element by itself."""
-        weight = getattr(part, "weight", None)
+        weight = part._parameters.get("weight")
         flat = weight is None or weight.dim() == 1
         pooling = next((kind for kind in POOLINGS if isinstance(part, getattr(nn, kind))), None)
         if isinstance(part, (nn.BatchNorm1d, nn.BatchNorm2d)) or (flat and (isinstance(part, nn.LayerNorm) or "rmsnorm" in type(part).__name__.lower())):
@@ -157,6 +167,7 @@ class Laws:
         elif next(part.children(), None) is None and next(part.parameters(), None) is None:
             part.register_forward_hook(functools.partial(self.after_function, name))
 
+    @_goes_on
     def watch_optimizer(self, optimizer):
         original = optimizer.step
 
@@ -169,6 +180,7 @@ class Laws:
                 self.updated(owner)
         optimizer.step = types.MethodType(step, optimizer)
 
+    @_goes_on
     def watch_loss(self, module):
         """A loss: what it is given is recorded as it is, where that is small beside the weights."""
         module.register_forward_hook(self.after_loss)

@@ -34,7 +34,7 @@ def type_of(module):
 
 def eps_of(module):
     """Of a norm that takes that of its dtype: all versions of PyTorch agree for single and double precision."""
-    eps, weight = vars(module).get("eps"), getattr(module, "weight", None)
+    eps, weight = vars(module).get("eps"), vars(module).get("_parameters", {}).get("weight")  # one that is computed may change when it is asked for
     single = eps is None and "eps" in vars(module) and str(getattr(weight, "dtype", "")) in ("torch.float32", "torch.float64")
     return sys.modules["torch"].finfo(weight.dtype).eps if single else eps
 
