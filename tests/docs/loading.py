@@ -25,8 +25,12 @@ def words(text):
 
 
 def list_of(source):
+    """A row for each list of names, with all modules that have it: numpy has moved some of its modules and kept the old names."""
+    modules = {}
+    for module, names in texts_of(source, "ALLOWED"):
+        modules.setdefault(names, []).append(module)
     out = ["| module | names |", "|---|---|"]
-    out += ["| `%s` | %s |" % (module, words(names)) for module, names in texts_of(source, "ALLOWED")]
+    out += ["| %s | %s |" % (", ".join("`%s`" % name for name in those), words(names)) for names, those in modules.items()]
     out += ["", "Classes of: " + ", ".join("`%s`" % name.rstrip(".") for (name,) in texts_of(source, "CLASSES_OF")) + "."]
     return "\n".join(out) + "\n"
 
