@@ -266,6 +266,17 @@ static int64_t only_rank_on(const seat_list *seats, const char *node)
     return only;
 }
 
+/* May a launcher's output speak of that rank? It is one of those whose lines it has, where these say whose they are. */
+static bool has_row(const assay_log_file *file, int64_t rank)
+{
+    bool any = false, found = false;
+    for (size_t r = 0; r < file->rank.count && !found; r++) {
+        any = any || file->rank.list[r].rank >= 0;
+        found = file->rank.list[r].rank == rank;
+    }
+    return found || !any;
+}
+
 static void place_item(const why_scene *s, const seat_list *seats, bool several, double latest, why_item *i)
 {
     const assay_log_event *e = i->event;
@@ -279,6 +290,8 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         rank = rank_of_local(s->why, several, node, e->local_rank >= 0 ? e->local_rank : place->local_rank);
     if (rank < 0 && !others && place->base >= 0 && (e->local_rank >= 0 || place->local_rank >= 0))
         rank = place->base + (e->local_rank >= 0 ? e->local_rank : place->local_rank);
+    if (rank < 0 && others && e->local_rank >= 0 && has_row(&s->why->file.list[i->file], e->local_rank))
+        rank = rank_of_local(s->why, several, node, e->local_rank);
     if (rank < 0 && others && node && e->role != ASSAY_LOG_NOISE)
         rank = only_rank_on(seats, node);
     if (!node && rank >= 0 && rank < (int64_t)seats->count)

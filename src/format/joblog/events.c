@@ -166,6 +166,8 @@ static void take_groups(const joblog_match *match, assay_log_event *e)
         else if (put + 1 == sizeof e->ranks) /* the last one may be cut */
             e->ranks[strrchr(e->ranks, ',') ? (size_t)(strrchr(e->ranks, ',') - e->ranks) : 0] = '\0';
     }
+    const int64_t local = group_number(match, GROUP_local);
+    e->local_rank = local >= 0 ? local : e->local_rank;
     e->step = step >= 0 ? step : e->step;
     const int64_t code = group_number(match, GROUP_code);
     e->code = code != -1 ? code : e->code;

@@ -144,9 +144,15 @@ static int judge_line(joblog_reader *r, const joblog_line *line, found *f, int t
 {
     const assay_job_log *log = r->log;
     joblog_match match;
+    size_t name;
+    const joblog_part part = joblog_part_of(line->body, line->body_length, &name);
+    const bool frame = part == JOBLOG_FRAME || part == JOBLOG_OWN_FRAME;
     for (size_t i = next_found(f, log->blocks); i < JOBLOG_NUMBERS; i = next_found(f, i + 1))
-        memo->opens |= (uint8_t)(1 << (i - log->blocks));
+        if (frame || i != log->blocks + JOBLOG_HEADLESS)
+            memo->opens |= (uint8_t)(1 << (i - log->blocks));
     int status = open_blocks(r, memo->opens, memo->who);
+    if (memo->opens >> JOBLOG_HEADLESS & 1)
+        joblog_block_begin(r, line);
     bool again = taken != 2;
     const size_t number = taken != 2 && status == ASSAY_OK ? match_of(log, line, f, &match, &again) : SIZE_MAX;
     const assay_signature *s = assay_signature_of(number);
@@ -346,7 +352,9 @@ static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *l
     int64_t rank;
     const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
     const bool plain = whole && !wrapped && to - from <= JOBLOG_LINE_MOST;
-    if (f->count == 0 && to > from && joblog_block_pass(r, r->bytes + from, to - from, plain, &rank)) {
+    const bool frame = f->count == 1 && next_found(f, 0) == r->log->blocks + JOBLOG_HEADLESS; /* of a block mostly */
+    if ((f->count == 0 || frame) && to > from &&
+        joblog_block_pass(r, r->bytes + from, to - from, plain, frame, &rank)) {
         assay_log_rank *row = r->tracked ? joblog_row_of(r, rank) : NULL;
         if (row)
             joblog_count_line(r, row, from, to);

@@ -24,8 +24,8 @@ static const assay_signature SIGNATURES[] = {
 #define FIRST_WORD "^\\s{0,4}" /* in front of expressions */
 enum { COUNT = sizeof SIGNATURES / sizeof *SIGNATURES, SPANS = 16 /* groups of an expression, and itself */ };
 
-const char *const joblog_group_names[JOBLOG_GROUPS] = {"size", "free", "rank", "node", "code",
-                                                       "gpu",  "step", "pid",  "what"};
+const char *const joblog_group_names[JOBLOG_GROUPS] = {"size", "free", "rank", "local", "node",
+                                                       "code", "gpu",  "step", "pid",   "what"};
 
 static size_t count_signatures(void)
 {
@@ -368,6 +368,7 @@ static int make_literals(assay_job_log *log)
         [JOBLOG_TRACEBACK] = "Traceback (most recent call last)",
         [JOBLOG_FAILURES] = "Failures:",
         [JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)",
+        [JOBLOG_HEADLESS] = "\", line ",
         [JOBLOG_CHAINED] = "above exception",
         [JOBLOG_IGNORED] = "Exception ignored in",
         [JOBLOG_THREAD] = "Exception in thread",

@@ -50,7 +50,8 @@ static void test_table(void)
 {
     static const char *const roles[] = {"CAUSE", "CONSEQUENCE", "EITHER", "NOISE", NULL};
     static const char *const scopes[] = {"RANK", "NODE", "JOB", NULL};
-    static const char *const groups[] = {"size", "free", "rank", "node", "code", "gpu", "step", "pid", "what", NULL};
+    static const char *const groups[] = {"size", "free", "rank", "local", "node", "code",
+                                         "gpu",  "step", "pid",  "what",  NULL};
     for (size_t i = 0; i < COUNT; i++) {
         const signature *s = &table[i];
         bool sound = is_one_of(s->role, strlen(s->role), roles) && is_one_of(s->scope, strlen(s->scope), scopes) &&
