@@ -188,6 +188,13 @@ int assay_log_file_join(assay_log_file *file, size_t pieces);
 /* Gives the last lines of a rank of a file that was read, cleaned and masked, each with a line feed; it reads the file again.
  * *out is owned; NULL only without memory. What opening and reading give; ASSAY_ENOMEM. */
 int assay_job_log_tail(assay_store *store, const char *path, const assay_log_rank *row, char **out, assay_error *err);
+/* Where the output begins anew for the last time, and how many lines stand before: the lines by which it begins stand there again.
+ * 0: it does not, or has too few lines to tell. It reads the file again. What opening and reading give; ASSAY_ENOMEM. */
+int assay_job_log_begins_again(assay_store *store, const char *path, uint64_t *at, uint64_t *lines, assay_error *err);
+/* As assay_job_log_read(), from that byte of a file on, where a line begins, before which so many lines stand. A packed file has
+ * nothing there. */
+int assay_job_log_read_from(assay_job_log *log, assay_store *store, const char *path, uint32_t number, uint64_t at,
+                            uint64_t lines, size_t events, assay_log_file *out, assay_error *err);
 /* Leaves out events in the middle, so that so many remain at most. To cut twice is to cut to the smaller number. */
 void assay_log_file_cut(assay_log_file *file, size_t most);
 /* Frees what a file holds, its events included; and what one event holds. */

@@ -48,7 +48,9 @@ bool why_add_absent(why_scene *s)
         made = made &&
                why_add_text(&why->reason, "%zu of %zu ranks waited until the timeout; of these %zu no output says so",
                             waiting, s->ranks, s->ranks - waiting);
-        why->certainty = s->ranks - waiting == 1 ? WHY_LIKELY : WHY_POSSIBLE;
+        why->certainty = s->ranks - waiting == 1 && waiting > 1
+                             ? WHY_LIKELY
+                             : WHY_POSSIBLE; /* of two it may be that one's outputs alone are here */
     } else if (made && least < most) {
         size_t behind = 0;
         for (size_t k = 0; k < s->item.count && made; k++) {

@@ -67,7 +67,7 @@ void why_put_subject(const why_link *link, assay_buf *out)
 void why_put_deed(const why_link *link, assay_buf *out)
 {
     static const char *const words[][2] = {{"has ", "have "}, {"was ", "were "}};
-    const bool several = link->rank.count > 1 && link->event->scope == ASSAY_LOG_RANK;
+    const bool several = link->rank.count > 1 && link->event->scope != ASSAY_LOG_NODE;
     const char *text = link->event->text;
     assay_put_u8(out, ' ');
     for (size_t i = 0; i < sizeof words / sizeof *words && several; i++)
@@ -215,6 +215,8 @@ static void put_healthy(const assay_why *why, assay_buf *out)
                          why->places.list.list[e->file].path, e->line,
                          e->shown ? "it stands in what looks like a text that a model made"
                                   : "it was caught, and its output goes on");
+    if (why->earlier)
+        assay_put_format(out, ". An earlier run in the same output, which %s, counts for none", why->earlier);
     assay_put_format(out, ".");
     if (why->problem.count > 0) /* nobody shall take it for a pass */
         assay_put_format(out, " But not all of it could be read: %.300s%s.", why->problem.list[0],

@@ -102,11 +102,27 @@ static bool was_started(const why_scene *s, const why_item *i)
     return !here && s->why->last_step >= 0; /* another output has its steps */
 }
 
+/* Is it what a tool says that a script called, as "rm: cannot remove '/x': Read-only file system"? Scripts go on behind them. */
+static bool is_of_tool(const assay_log_event *e)
+{
+    static const char *const tools[] = {"rm",    "rmdir", "mkdir", "cp",    "mv",   "ln", "ls",   "cat",
+                                        "chmod", "chown", "touch", "rsync", "find", "du", "grep", "sed"};
+    const char *colon = strstr(e->quote, ": "), *word = e->quote;
+    for (const char *at = e->quote; colon && at < colon; at++)
+        if (*at == '/' || *at == ' ')
+            word = at + 1;
+    for (size_t i = 0; colon && !e->in_traceback && i < sizeof tools / sizeof *tools; i++)
+        if (strlen(tools[i]) == (size_t)(colon - word) && memcmp(word, tools[i], strlen(tools[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Did the training go on behind it? Its output has been taken into s->progress. A rank that names its steps, and none behind
  * an error that nothing caught, ended then, though others may have gone on for a while. */
 static bool has_survived(const why_scene *s, const why_item *i)
 {
     enum { STEPS = sizeof((assay_log_rank *)0)->step_at / sizeof *((assay_log_rank *)0)->step_at };
+    enum { TOOL_LINES = 5 };
     const assay_log_event *e = i->event;
     const assay_log_rank *own = why_progress_of(&s->progress, e->rank >= 0 ? e->rank : e->local_rank);
     const bool uncaught = e->in_traceback && !i->inside, alone = s->progress.row.count == 1;
@@ -124,7 +140,7 @@ static bool has_survived(const why_scene *s, const why_item *i)
         return true;
     if (e->scope == ASSAY_LOG_RANK && (why_has_finished(s, i) || why_dies_later(s, i)))
         return true;
-    if (was_started(s, i))
+    if (was_started(s, i) || (is_of_tool(e) && s->why->file.list[i->file].lines >= e->last_line + TOOL_LINES))
         return true;
     return !ended && e->count == 1 && !e->near && !isnan(i->from) && !isnan(s->last_step_time) &&
            s->last_step_time > i->from + WHY_GOES_ON;
@@ -254,7 +270,7 @@ static bool is_explained(const why_scene *s, const why_item *i)
 
 static bool is_candidate(const why_item *i)
 {
-    return !i->survived && !i->old && !i->explained &&
+    return !i->survived && !i->old && !i->explained && !i->late &&
            (i->event->role == ASSAY_LOG_CAUSE || i->event->role == ASSAY_LOG_EITHER) &&
            (i->event->ending != ASSAY_ENDING_launcher || i->event->role == ASSAY_LOG_CAUSE);
 }
@@ -620,7 +636,15 @@ int why_combine(assay_why *why)
 {
     why_scene scene = {.why = why};
     why->unknown_rank = why->step = -1;
-    const bool made = why_scene_make(&scene) && tell(&scene) && (!why->failed || why_make_timeline(why));
+    bool made = why_scene_make(&scene), left = false;
+    if (made)
+        made = why_leave_earlier_runs(why, scene.ranks > 1, &left);
+    if (made && left) {
+        why_scene_release(&scene);
+        scene = (why_scene){.why = why};
+        made = why_scene_make(&scene);
+    }
+    made = made && tell(&scene) && (!why->failed || why_make_timeline(why));
     why_scene_release(&scene);
     return made ? why_put_answer(why) : ASSAY_ENOMEM;
 }

@@ -26,6 +26,7 @@ typedef struct why_item {
     bool last;      /* its rank said hardly anything behind it */
     bool candidate, first; /* it may be a cause; nothing is certainly before it */
     bool told;
+    bool late;    /* its launcher had begun to stop ranks before */
     bool aligned; /* how far its clock is ahead is known, and its times are without that */
     size_t group; /* of its rank */
 } why_item;
@@ -112,6 +113,13 @@ bool why_is_alike(const why_item *a, const why_item *b);
 bool why_is_crash_of_own(const assay_log_event *e);
 /* How well an event says who failed by itself: 0 to 3. */
 int why_how_well_named(const why_item *i);
+
+/* ---- again.c ---- */
+
+/* Of outputs that begin anew leaves what their last run said, where what an earlier one said may have ended it. *left: any did.
+ * Of `several` ranks one may begin while another one ends: there the scheduler has to have ended the job between. False without
+ * memory. */
+bool why_leave_earlier_runs(assay_why *why, bool several, bool *left);
 
 /* ---- absent.c: where no output says why. False without memory ---- */
 

@@ -136,6 +136,8 @@ bool why_judge(why_scene *s, const why_item *cause)
 {
     assay_why *why = s->why;
     bool made = judge_order(s, cause);
+    if (made && why->earlier)
+        made = why_add_text(&why->reason, "the last run in its output counts; an earlier one %s", why->earlier);
     if (made && why->certainty == WHY_CERTAIN && is_unread_exception(cause->event)) {
         why->certainty = WHY_LIKELY;
         made = why_add_text(&why->reason, "why it was raised stands in its message, which no signature knows");

@@ -125,8 +125,8 @@ int why_how_well_named(const why_item *i)
         return 3;
     if (e->signature == ASSAY_SIGNATURE_LISTED)
         return 2;
-    const bool told =
-        e->ending == ASSAY_ENDING_launcher || (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE);
+    const bool told = e->ending == ASSAY_ENDING_launcher ||
+                      (e->ending == ASSAY_ENDING_signal && e->role != ASSAY_LOG_CONSEQUENCE && !i->late);
     const bool who = i->rank >= 0 || e->ranks[0];
     return told && who && e->code != 0 ? 2 : who;
 }

@@ -82,10 +82,15 @@ bool why_ranks_make(why_scene *s)
             r->group.list[i->group].ended = true;
         r->group.list[i->group].crashes += why_is_crash_of_own(i->event) && i->event->role != ASSAY_LOG_NOISE;
     }
-    size_t ended = SIZE_MAX; /* the last file that says how somebody ended */
+    size_t ended = SIZE_MAX,
+           stopped = SIZE_MAX; /* the last files that say how somebody ended, and that ranks were stopped then */
     for (size_t k = 0; k < count; k++) {
-        const why_item *i = &s->item.list[k];
+        why_item *i = &s->item.list[k];
         const assay_log_event *e = i->event;
+        const bool stops =
+            e->scope == ASSAY_LOG_JOB && e->ending == ASSAY_ENDING_signal && (i->rank >= 0 || e->ranks[0]);
+        i->late = stops && i->file == stopped;
+        stopped = stops && e->role == ASSAY_LOG_CONSEQUENCE ? i->file : stopped;
         const bool first = i->file != ended && e->ending == ASSAY_ENDING_signal && e->role == ASSAY_LOG_EITHER;
         if (first && i->rank >= 0 && !e->ranks[0] && (e->scope == ASSAY_LOG_JOB || e->code == 9))
             r->group.list[i->group].killed = true;

@@ -36,6 +36,7 @@ void assay_why_free(assay_why *why)
     free(why->clock.list);
     free(why->unknown);
     free(why->hang);
+    free(why->earlier);
     free(why->hang_file);
     free(why->resume);
     free(why->resume_state);

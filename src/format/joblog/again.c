@@ -1,0 +1,113 @@
+/* again.c - does an output begin anew? Who starts a program again may let it write behind what it wrote before: `nohup`, `>>`,
+ * a job of the same name, or a logger that appends. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "container/utf8.h"
+#include "format/joblog/joblog.h"
+
+enum {
+    HEAD = 3,     /* lines by which a beginning is known: the first of the output that are of different kinds */
+    WORDS = 8,    /* bytes of such a line at least, numbers aside */
+    LOOKED = 128, /* bytes of a line */
+    READ = 64 << 10
+};
+
+typedef struct watch {
+    uint64_t head[HEAD];
+    size_t heads, met; /* how many are known; how many of them were met, one behind the other */
+    uint64_t begin;    /* where the first of these is */
+    uint64_t at;       /* where the line begins that is being read */
+    char line[LOOKED];
+    size_t length;
+    uint64_t feeds;  /* lines before the one that is being read */
+    uint64_t before; /* and before `begin` */
+    bool number;     /* its last byte is a digit */
+} watch;
+
+/* Tracebacks of one process begin alike. */
+static bool is_of_traceback(const watch *w)
+{
+    static const char head[] = "Traceback (most recent call last)";
+    size_t blanks = 0;
+    while (blanks < w->length && w->line[blanks] == ' ')
+        blanks++;
+    return blanks == 2 || blanks == 4 || joblog_find(w->line, w->length, head);
+}
+
+static void end_line(watch *w)
+{
+    if (w->length < WORDS || is_of_traceback(w))
+        return;
+    const uint64_t shape = assay_hash_bytes(w->line, w->length);
+    if (w->heads < HEAD) {
+        for (size_t i = 0; i < w->heads; i++)
+            if (w->head[i] == shape)
+                return;
+        w->head[w->heads++] = shape;
+    } else if (w->head[w->met] == shape) {
+        if (w->met++ == 0) {
+            w->begin = w->at;
+            w->before = w->feeds;
+        }
+    } else {
+        w->met = w->head[0] == shape;
+        w->begin = w->at;
+        w->before = w->feeds;
+    }
+}
+
+int assay_job_log_read_from(assay_job_log *log, assay_store *store, const char *path, uint32_t number, uint64_t at,
+                            uint64_t lines, size_t events, assay_log_file *out, assay_error *err)
+{
+    const assay_log_part rest = {.number = 1, .pieces = 2, .bytes = at - 1}; /* it begins behind the end of a line */
+    const int status = assay_job_log_read(log, store, path, number, &rest, events, out, err);
+    out->piece = 0;
+    out->lines += lines;
+    for (size_t i = 0; i < out->event.count; i++) {
+        out->event.list[i].line += lines;
+        out->event.list[i].last_line += lines;
+    }
+    for (size_t i = 0; i < out->rank.count; i++)
+        out->rank.list[i].last_line += lines;
+    return status;
+}
+
+int assay_job_log_begins_again(assay_store *store, const char *path, uint64_t *at, uint64_t *lines, assay_error *err)
+{
+    assay_utf8 *file = NULL;
+    watch w = {.heads = 0};
+    uint64_t place = 0, feeds = 0;
+    size_t got = 1;
+    *at = *lines = 0;
+    char *bytes = assay_alloc(READ);
+    int status = bytes ? assay_utf8_open(store, path, &file, err) : ASSAY_ENOMEM;
+    while (status == ASSAY_OK && got > 0) {
+        status = assay_utf8_read(file, bytes, READ, &got, err);
+        for (size_t i = 0; i < got && status == ASSAY_OK; i++, place++) {
+            const char c = bytes[i];
+            if (joblog_is_end(c)) {
+                end_line(&w);
+                if (w.met == HEAD) {
+                    *at = w.begin;
+                    *lines = w.before;
+                    w.met = 0;
+                }
+                feeds += c == '\n';
+                w.at = place + 1;
+                w.feeds = feeds;
+                w.length = 0;
+                w.number = false;
+            } else if (w.length < LOOKED && (!assay_is_digit(c) || !w.number)) {
+                w.number = assay_is_digit(c);
+                w.line[w.length++] = w.number ? '0' : c;
+            }
+        }
+    }
+    assay_utf8_close(file);
+    free(bytes);
+    return status == ASSAY_EFORMAT || status == ASSAY_EIO ? ASSAY_OK : status; /* what is damaged has an end, too */
+}

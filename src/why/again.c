@@ -1,0 +1,72 @@
+/* again.c - outputs that hold several runs of a program, one behind the other: the last one counts. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "why/combine.h"
+
+enum { BYTES_MOST = 256 << 20 /* of an output that is read again for that */ };
+
+/* An event that may have ended a run that another one stands behind; NULL. */
+static const assay_log_event *find_end_of_run(const assay_log_file *file)
+{
+    for (size_t e = 0; e < file->event.count; e++)
+        if (file->event.list[e].role != ASSAY_LOG_NOISE && file->event.list[e].line + WHY_END_LINES < file->lines)
+            return &file->event.list[e];
+    return NULL;
+}
+
+/* Did the scheduler end the job before that byte? Then another one wrote what is behind it. */
+static bool has_job_ended(const assay_log_file *file, uint64_t at)
+{
+    for (size_t e = 0; e < file->event.count && file->event.list[e].at < at; e++)
+        if (file->event.list[e].scope == ASSAY_LOG_JOB && why_is_external(file->event.list[e].ending))
+            return true;
+    return false;
+}
+
+/* Puts what the last run said in the place of what all of them did. *left: it was done. */
+static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store, assay_log_file *file, uint64_t at,
+                         uint64_t lines, bool *left)
+{
+    const assay_log_event *first = find_end_of_run(file);
+    const char *path = why->places.list.list[file->file].path;
+    assay_log_file last = {0};
+    char said[512];
+    int status = assay_job_log_read_from(log, store, path, file->file, at, lines, ASSAY_LOG_EVENTS_MOST, &last, NULL);
+    const bool read = status == ASSAY_OK && last.bytes > 0;
+    snprintf(said, sizeof said, "%.200s (%.200s:%llu)", first->text, path, (unsigned long long)first->line);
+    if (read && !why->earlier && !(why->earlier = assay_copy_text(said)))
+        status = ASSAY_ENOMEM;
+    last.bytes = file->bytes;
+    assay_log_file_release(read ? file : &last);
+    if (read)
+        *file = last;
+    *left = *left || read;
+    return status;
+}
+
+bool why_leave_earlier_runs(assay_why *why, bool several, bool *left)
+{
+    assay_store *store = NULL;
+    assay_job_log *log = NULL;
+    int status = ASSAY_OK;
+    *left = false;
+    for (size_t f = 0; f < why->file.count && status == ASSAY_OK; f++) {
+        assay_log_file *file = &why->file.list[f];
+        uint64_t at = 0, lines = 0;
+        if (file->bytes > BYTES_MOST || !find_end_of_run(file))
+            continue;
+        status = store ? ASSAY_OK : assay_store_open(why->directory, &store, NULL);
+        ASSAY_THEN(status,
+                   assay_job_log_begins_again(store, why->places.list.list[file->file].path, &at, &lines, NULL));
+        if (status == ASSAY_OK && at > 0 && find_end_of_run(file)->at < at && (!several || has_job_ended(file, at))) {
+            status = log ? ASSAY_OK : assay_job_log_new(&log, NULL);
+            ASSAY_THEN(status, take_last_run(why, log, store, file, at, lines, left));
+        }
+        status = status == ASSAY_ENOMEM ? status : ASSAY_OK; /* what cannot be read again stays as it was read */
+    }
+    assay_job_log_free(log);
+    assay_store_close(store);
+    return status == ASSAY_OK;
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""assay why: outputs as they are found: several runs in one file, tracebacks that lost their head, tools that scripts call, launchers that
+name a local rank, words of C++ programs. Each with a twin that is healthy, or says something else.
+
+    why_shapes.py --assay PROGRAM
+"""
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import Checks, mpirun, run, LAUNCHER  # noqa: E402
+
+HEAD = ["Loading module python/3.11", "INFO reading /data/train.jsonl", "INFO model with 125 M parameters"]
+
+
+def steps(first, last):
+    return ["step %d loss %.3f" % (n, 2.0 / (n + 1)) for n in range(first, last)]
+
+
+def raised(last, where="main"):
+    return ["Traceback (most recent call last):", '  File "/src/main.py", line 9, in <module>', "    main()",
+            '  File "/src/train.py", line 120, in %s' % where, "    loss.backward()", last]
+
+
+def body(last):
+    return raised(last)[1:]
+
+
+USAGE = ["usage: train.py [-h] [--lr LR]", "               [--batch BATCH]", "               [--epochs EPOCHS]"]
+CHILD = ["Child process 4711 (local_rank 3) FAILED (exitcode 1)", "Error msg: Process failed with exitcode 1"]
+TORCHRUN = "E1127 03:12:07.000000 4700 torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: %s) local_rank: 3 (pid: 4711) of binary: /usr/bin/python3"
+CLOSING = "W1127 03:12:06.000000 4700 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 4710 closing signal SIGTERM"
+DEEPSPEED = "[2026-11-27 03:12:07,112] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py', '--local_rank=3', '--lr', '1'] exits with return code = %s"
+STEPS4 = ["[rank%d]: step %d loss 0.1" % (r, n) for n in range(90, 99) for r in range(4)]
+
+# name: (lines, class or None where no failure is to be found, ranks, text in the answer, text that must not be in it)
+CASES = {
+    "appended, the last run is well": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40), None, [], "An earlier run in the same output, which raised KeyError: 'a' (slurm-7.out:49), counts for none", None),
+    "appended, the last run fails": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("ValueError: b"), "exception", [], "ValueError", None),
+    "appended, the same twice": (HEAD + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("KeyError: 'b'"), "exception", [], "KeyError: 'b'", "'a'"),
+    "not appended": (HEAD + steps(0, 3) + raised("KeyError: 'a'") + ["INFO %s is left" % w for w in "one two three four five six".split()], "exception", [], "KeyError", None),
+    "appended arguments": (2 * (USAGE + ["train.py: error: unrecognized arguments: --lrr"] + ["hint %d" % n for n in range(40)])
+                           + USAGE + ["train.py: error: unrecognized arguments: --batches"], "arguments", [], "--batches", None),
+    "several ranks begin late": (HEAD + ["[rank0]: " + line for line in raised("KeyError: 'a'")] + STEPS4[:1] + HEAD + [line for line in STEPS4 if "rank0" not in line]
+                                 + ["srun: error: n1: task 0: Exited with exit code 1"], "exception", [0], "KeyError", None),
+    "a job behind another one": (HEAD + STEPS4 + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:12:07 DUE TO TIME LIMIT ***"] + HEAD + STEPS4
+                                 + ["slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-11-28T03:12:07 ***"], "cancelled", [], "2026-11-28", None),
+    "a frame is first": (body("ValueError: b") + ["srun: error: n1: task 3: Exited with exit code 1"], "exception", [3], "train.py:120", None),
+    "a frame of each rank": (["[rank%d]: %s" % (r, line) for line in body("IndexError: out") for r in (0, 1)], "exception", [0, 1], "train.py:120", None),
+    "syntax": (["%d: %s" % (r, line) for r in (0, 1) for line in ('  File "/src/train.py", line 3', "    if x", "       ^", "SyntaxError: expected ':'")]
+               + ["srun: error: n1: tasks 0-1: Exited with exit code 1"], "exception", [0, 1], "SyntaxError", None),
+    "a stack is shown": (HEAD + steps(0, 50) + ["Stack (most recent call last):", '  File "/src/main.py", line 9, in <module>', "    main()", "still here", "Error: none"] + steps(50, 90), None, [], "", None),
+    "a frame and no end": (HEAD + steps(0, 50) + ['  File "/src/main.py", line 9, in <module>', "    main()"] + steps(50, 60), None, [], "", None),
+    "a tool of the script": (["rm: cannot remove '/usr/local/x': Read-only file system", "3: /usr/bin/cp: cannot stat '/y': No such file or directory"] + HEAD + STEPS4[:4]
+                             + ["[rank1]: %s" % line for line in raised("ValueError: b")] + ["srun: error: n1: task 1: Exited with exit code 1"], "exception", [1], "ValueError", "read only"),
+    "tools of a healthy script": (["mkdir: cannot create directory '/x': Permission denied"] + HEAD + ["all is well"] * 6, None, [], "", None),
+    "a tool at the end": (HEAD + ["cp: error writing '/ckpt/a': No space left on device"], "disk", [], "full", None),
+    "local rank, torchrun": ([CLOSING, TORCHRUN % 1], "launcher", [3], "exit code 1", None),
+    "local rank, crash": ([CLOSING, TORCHRUN % -11], "crash", [3], "signal 11", None),
+    "local rank, not on this node": (["[rank%d]: step %d" % (r, n) for n in (1, 2) for r in range(8, 16)] + [CLOSING, TORCHRUN % 1], "launcher", [], "", "rank 3"),
+    "local rank, before files of errors": (CHILD, "launcher", [3], "exit code 1", None),
+    "local rank, DeepSpeed": (["[2026-11-27 03:12:06,112] [INFO] [launch.py:315:sigkill_handler] Killing subprocess 271", DEEPSPEED % -9], "signal", [3], "signal 9", None),
+    "killed behind another one": (["srun: error: n1: task 0: Exited with exit code 1", "srun: Terminating job step 7.0", "srun: error: n1: tasks 1,3: Terminated",
+                                   "srun: error: n1: tasks 2,6: Killed"], "launcher", [0], "exit code 1", None),
+    "a code of gRPC": (raised("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: failed to connect to all addresses"), "network", [], "UNAVAILABLE", None),
+    "glog": (HEAD + ["F1127 03:12:07.000000  4711 net.cpp:12] no such layer", "*** Check failure stack trace: ***", "    @     0x7f64489dc428 (unknown)",
+                     "*** Aborted at 1500432842 (unix time) ***", "*** SIGABRT (@0x9ec) received by PID 2540 (TID 0x7f642c526700) from PID 2540; stack trace: ***"], "crash", [], "", None),
+    "TensorFlow 1": (HEAD + ["NotFoundError (see above for traceback): /data/x.rec; No such file or directory"], "missing_file", [], "", None),
+    "Horovod": (["Caused by op 'HorovodBroadcast_0', defined at:", '  File "run.py", line 429, in <module>', "    run()", "",
+                 "AbortedError (see above for traceback): Horovod has been shut down. This was caused by an exception on one of the ranks"], "launcher", [], "not known", None),
+    "Ascend": (["[rank1]: " + line for line in raised("RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64")], "network", [1], "", None),
+    "pyxis": (["srun: job 7 has been allocated resources", "srun: error: task 0 launch failed: Plugin initialization failed"], "launcher", [0], "could not be started", None),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as top:
+        for number, (name, (lines, kind, ranks, said, unsaid)) in enumerate(CASES.items()):
+            directory = Path(top) / str(number)
+            directory.mkdir()
+            (directory / "slurm-7.out").write_text("\n".join(lines) + "\n")
+            done = run([args.assay, "why", directory, "--json", "--quiet"])
+            checks.expect(done.code == (kind is not None), "%s: %s" % (name, done))
+            answer = json.loads(done.out)
+            cause = answer["cause"] or {}
+            checks.expect(cause.get("class") == kind and cause.get("ranks", []) == ranks, "%s: %s" % (name, done))
+            checks.expect(said in answer["answer"] and not (unsaid and unsaid in answer["answer"]), "%s: %s" % (name, done))
+            if cause:
+                place = lines[cause["line"] - 1] if cause["line"] else ""
+                checks.expect(cause["quote"][:40] == place[:40], "%s: the line that is named: %s" % (name, done))
+            if LAUNCHER != "none" and number % 7 == 0:
+                checks.expect(mpirun(3, [args.assay, "why", directory, "--json", "--quiet"]).out == done.out, "%s at 3 ranks" % name)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
