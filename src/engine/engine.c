@@ -290,6 +290,7 @@ typedef struct run {
     assay_comm *comm;
     const assay_job *job;
     const assay_engine_options *options;
+    assay_open_places *places;
     assay_sources sources;
     assay_plan plan;
     assay_budget budget;
@@ -369,6 +370,7 @@ static int prepare(run *r, assay_error *err)
     assay_heap_grow_in_place();
     int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
     r->sources.view = r->options->view;
+    r->sources.places = r->places;
     ASSAY_THEN(status, list_asked(r, err));
     assay_heap_trim(); /* texts of collections and the like were many small blocks */
     ASSAY_THEN(status, assay_sources_read(r->comm, &r->sources, err));
@@ -500,11 +502,12 @@ static void release(run *r)
     assay_sources_release(&r->sources);
 }
 
-static int run_trials(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
-                      assay_error *err)
+static int run_trials(assay_comm *comm, const assay_job *job, const assay_engine_options *options,
+                      assay_open_places *places, assay_outcome *out, assay_error *err)
 {
     run r = {.comm = comm, .job = job, .options = options, .start = assay_clock_seconds()};
     r.start_processor = assay_clock_processor();
+    r.places = places;
     uint32_t trials = (uint32_t)job->trial_count, instances = (uint32_t)assay_job_instances(job);
     *out = (assay_outcome){.job = job};
     assay_restart_init(&r.checkpoint);
@@ -582,11 +585,11 @@ static int hand_over(assay_comm *comm, const assay_job *job, const assay_engine_
     return assay_comm_agree(comm, status, err);
 }
 
-static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
-                     assay_error *err)
+static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_options *options,
+                     assay_open_places *places, assay_outcome *out, assay_error *err)
 {
     if (!is_divisible(job, options)) {
-        const int status = run_trials(comm, job, options, out, err);
+        const int status = run_trials(comm, job, options, places, out, err);
         return status == ASSAY_OK && options->sink ? hand_over(comm, job, options, out, NULL, err) : status;
     }
     *out = (assay_outcome){.job = job};
@@ -598,7 +601,7 @@ static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_
         assay_job part = *job;
         part.trials = job->trials + first;
         part.trial_count = left < TRIALS_AT_ONCE ? left : TRIALS_AT_ONCE;
-        status = run_trials(comm, &part, options, &some, err);
+        status = run_trials(comm, &part, options, places, &some, err);
         ASSAY_THEN(status, hand_over(comm, job, options, &some, out, err));
         assay_outcome_release(&some);
     }
@@ -606,13 +609,15 @@ static int run_parts(assay_comm *comm, const assay_job *job, const assay_engine_
     assay_heap_trim();
     if (status != ASSAY_OK)
         assay_outcome_release(out);
-    return status == ASSAY_EFORMAT && !options->sink ? run_trials(comm, job, options, out, err) : status;
+    return status == ASSAY_EFORMAT && !options->sink ? run_trials(comm, job, options, places, out, err) : status;
 }
 
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err)
 {
-    const int status = run_parts(comm, job, options, out, err);
+    assay_open_places places = {0};
+    const int status = run_parts(comm, job, options, &places, out, err);
+    assay_open_places_release(&places);
     if (status == ASSAY_OK) {
         out->from = options->from;
         out->to = options->to;

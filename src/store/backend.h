@@ -9,18 +9,25 @@
 
 typedef struct assay_store_ops assay_store_ops;
 
+/* What the stores have in common that were opened beside each other; it goes with the last of them. */
+typedef struct assay_store_place {
+    unsigned stores;
+    assay_listings listings;
+    assay_dict *listed;  /* storage.c; owned */
+    uint64_t asked, yes; /* assay_store_ask_root(): a bit a question */
+} assay_store_place;
+
 struct assay_store {
     const assay_store_ops *ops;
-    char *location;    /* as it was given; owned */
-    void *root;        /* the backend's */
-    char *unlisted;    /* assay_store_listed_whole(); owned */
-    assay_dict *notes; /* assay_store_note(): path, NUL, text; owned */
+    char *location;           /* as it was given; owned */
+    void *root;               /* the backend's; the same for all stores of the place */
+    assay_store_place *place; /* shared with them */
+    char *unlisted;           /* assay_store_listed_whole(); owned */
+    assay_dict *notes;        /* assay_store_note(): path, NUL, text; owned */
     uint32_t notes_taken;
     assay_dict *opened; /* assay_store_keep_sizes(); NULL: sizes are not kept; owned */
     bool is_file;       /* assay_store_is_file() */
     bool no_memory;     /* assay_store_lacked_memory() */
-    assay_listings listings;
-    assay_dict *listed; /* storage.c; owned */
     void *kept;         /* assay_store_kept(); owned */
     void (*release)(void *kept);
 };

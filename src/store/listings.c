@@ -43,10 +43,11 @@ const assay_names *assay_listings_find(const assay_listings *listings, const cha
     return find(listings, directory, strlen(directory));
 }
 
-/* ASSAY_LISTINGS_MOST bounds memory; a directory beyond it is listed again when it is asked for. */
+/* ASSAY_LISTINGS_MOST bounds memory; a directory beyond it is listed again when it is asked for. The root is kept
+ * whatever it takes: all trials in it go by its names. */
 int assay_listings_keep(assay_listings *listings, const char *directory, const assay_names *names)
 {
-    const size_t bytes = text_bytes(names) + names->count * sizeof *names->name;
+    const size_t bytes = *directory ? text_bytes(names) + names->count * sizeof *names->name : 0;
     if (bytes > ASSAY_LISTINGS_MOST - listings->bytes || assay_listings_find(listings, directory))
         return ASSAY_OK;
     if (!listings->paths && !(listings->paths = assay_dict_new()))

@@ -14,13 +14,13 @@ typedef struct assay_listings { /* zero it first */
         assay_names *list;
         size_t count, room;
     } names;      /* by number in `paths` */
-    size_t bytes; /* of all names and their tables */
+    size_t bytes; /* of all names and their tables, but those of the root */
 } assay_listings;
 
 /* The names in a directory that was listed, borrowed until the next assay_listings_keep(); NULL: not known. */
 const assay_names *assay_listings_find(const assay_listings *listings, const char *directory);
-/* Copies the names of a directory. A directory that takes more than what is left of ASSAY_LISTINGS_MOST is not kept:
- * it is listed again when somebody asks. 0 or ASSAY_ENOMEM. */
+/* Copies the names of a directory. One that takes more than what is left of ASSAY_LISTINGS_MOST is not kept: it is listed
+ * again when somebody asks. The root ("") is always kept. 0 or ASSAY_ENOMEM. */
 int assay_listings_keep(assay_listings *listings, const char *directory, const assay_names *names);
 /* True where a directory on the way to the path was listed, and has no such name. */
 bool assay_listings_exclude(const assay_listings *listings, const char *path);

@@ -49,13 +49,13 @@ static int know_names(assay_store *store, const char *directory)
     ASSAY_HAVE(mark);
     memcpy(mark, directory, length);
     mark[length] = '/';
-    const bool known = assay_dict_find(store->listed, mark, length + 1) != ASSAY_NO_ID;
+    const bool known = assay_dict_find(store->place->listed, mark, length + 1) != ASSAY_NO_ID;
     free(mark);
     if (known)
         return ASSAY_OK;
-    const assay_names *kept = assay_listings_find(&store->listings, directory);
+    const assay_names *kept = assay_listings_find(&store->place->listings, directory);
     int status = kept ? ASSAY_OK : store->ops->list(store, directory, &names, &why);
-    if (status == ASSAY_OK && !add_names(store->listed, directory, kept ? kept : &names))
+    if (status == ASSAY_OK && !add_names(store->place->listed, directory, kept ? kept : &names))
         status = ASSAY_ENOMEM;
     assay_names_release(&names);
     return status;
@@ -86,11 +86,12 @@ static int assay_store_look_listed(assay_store *store, const char *path, assay_e
     int status = ASSAY_ENOTFOUND;
     if (!store->ops->contradicts || !*path)
         return status;
-    if (!store->listed)
-        store->listed = assay_dict_new();
-    char *missing = store->listed ? assay_copy_text(path) : NULL;
+    if (!store->place->listed)
+        store->place->listed = assay_dict_new();
+    char *missing = store->place->listed ? assay_copy_text(path) : NULL;
     status = missing ? climb(store, missing) : ASSAY_ENOMEM;
-    const bool listed = status == ASSAY_OK && assay_dict_find(store->listed, missing, strlen(missing)) != ASSAY_NO_ID;
+    const bool listed =
+        status == ASSAY_OK && assay_dict_find(store->place->listed, missing, strlen(missing)) != ASSAY_NO_ID;
     free(missing);
     if (status == ASSAY_ENOMEM)
         return assay_fail(err, status, "%s: %s: out of memory while looking for it", store->location, path);
@@ -158,15 +159,45 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
     store->ops = ops;
     store->location = assay_copy_text(location);
-    int status = store->location ? ops->open(store, place, err)
-                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
+    store->place = assay_alloc_zeroed(1, sizeof *store->place);
+    int status = store->location && store->place
+                     ? ops->open(store, place, err)
+                     : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
     if (status != ASSAY_OK) {
+        free(store->place);
         free(store->location);
         free(store);
         return status;
     }
+    store->place->stores = 1;
     *out = store;
     return ASSAY_OK;
+}
+
+int assay_store_open_beside(assay_store *store, assay_store **out, assay_error *err)
+{
+    assay_store *beside = assay_alloc_zeroed(1, sizeof *beside);
+    char *location = beside ? assay_copy_text(store->location) : NULL;
+    if (!location) {
+        free(beside);
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
+    }
+    *beside = (assay_store){
+        .ops = store->ops, .location = location, .root = store->root, .place = store->place, .is_file = store->is_file};
+    store->place->stores++;
+    *out = beside;
+    return ASSAY_OK;
+}
+
+static void leave_place(assay_store *store)
+{
+    assay_store_place *place = store->place;
+    if (--place->stores > 0)
+        return;
+    store->ops->close(store);
+    assay_dict_free(place->listed);
+    assay_listings_release(&place->listings);
+    free(place);
 }
 
 /* What formats keep with the store (assay_store_kept) goes first. */
@@ -174,14 +205,12 @@ void assay_store_close(assay_store *store)
 {
     if (!store)
         return;
-    store->ops->close(store);
+    leave_place(store);
     if (store->kept)
         store->release(store->kept);
     assay_dict_free(store->notes);
     assay_dict_free(store->opened);
-    assay_dict_free(store->listed);
     free(store->unlisted);
-    assay_listings_release(&store->listings);
     free(store->location);
     free(store);
 }
@@ -293,14 +322,14 @@ static void keep_unlisted(assay_store *store, int status, const char *directory,
 /* A local storage is asked all the same: it has answers for what a listing passes over, such as links. */
 static bool is_excluded(const assay_store *store, const char *path)
 {
-    return store->ops->list_ahead && assay_listings_exclude(&store->listings, path);
+    return store->ops->list_ahead && assay_listings_exclude(&store->place->listings, path);
 }
 
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     assay_error why = {{0}};
     /* A directory is listed once for each opening; watching opens anew. */
-    const assay_names *known = assay_listings_find(&store->listings, directory);
+    const assay_names *known = assay_listings_find(&store->place->listings, directory);
     if (known && assay_names_copy(known, out) == ASSAY_OK)
         return ASSAY_OK;
     if (known) {
@@ -317,7 +346,7 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
         if (listed == ASSAY_OK && status == ASSAY_ENOTFOUND)
             status = assay_store_fail_gone(directory, err ? err : &why);
     }
-    if (status == ASSAY_OK && assay_listings_keep(&store->listings, directory, out) != ASSAY_OK) {
+    if (status == ASSAY_OK && assay_listings_keep(&store->place->listings, directory, out) != ASSAY_OK) {
         assay_names_release(out);
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
     }
@@ -330,9 +359,36 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
     return status;
 }
 
+int assay_store_list_root(assay_store *store, assay_names *borrowed, assay_error *err)
+{
+    const assay_names *known = assay_listings_find(&store->place->listings, "");
+    if (!known) {
+        assay_names names;
+        ASSAY_TRY(assay_store_list(store, "", &names, err));
+        assay_names_release(&names);
+        known = assay_listings_find(&store->place->listings, "");
+    }
+    *borrowed = known ? *known : (assay_names){0};
+    return ASSAY_OK;
+}
+
+bool assay_store_ask_root(assay_store *store, unsigned question, bool (*asks)(const assay_names *names))
+{
+    assay_store_place *place = store->place;
+    const uint64_t bit = UINT64_C(1) << question;
+    assay_names names;
+    if (!(place->asked & bit)) {
+        if (assay_store_list_root(store, &names, NULL) != ASSAY_OK)
+            return false;
+        place->asked |= bit;
+        place->yes |= asks(&names) ? bit : 0;
+    }
+    return place->yes & bit;
+}
+
 void assay_store_list_ahead(assay_store *store, const char *directory)
 {
-    if (store->ops->list_ahead && !assay_listings_find(&store->listings, directory))
+    if (store->ops->list_ahead && !assay_listings_find(&store->place->listings, directory))
         store->ops->list_ahead(store, directory);
 }
 
@@ -552,7 +608,7 @@ void assay_store_pack_listed(const assay_store *store, assay_buf *out)
 {
     if (!store->ops->pack)
         return;
-    assay_listings_pack(&store->listings, out);
+    assay_listings_pack(&store->place->listings, out);
     store->ops->pack(store, out);
 }
 
@@ -561,7 +617,7 @@ int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
 {
     if (!store->ops->unpack)
         return ASSAY_OK;
-    const int status = assay_listings_unpack(in, &store->listings);
+    const int status = assay_listings_unpack(in, &store->place->listings);
     return status == ASSAY_OK ? store->ops->unpack(store, in) : status;
 }
 

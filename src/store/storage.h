@@ -35,6 +35,11 @@ bool assay_is_packed_name(const char *name, size_t length);
 /* Opens the root. ASSAY_ENOTFOUND when there is no such directory (the message says what to do), ASSAY_EUNSUPPORTED for
  * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). */
 int assay_store_open(const char *location, assay_store **out, assay_error *err);
+/* Opens the same place once more, for another trial in it. Directories that one of these stores has listed are known to
+ * all, as they were then; so are the answers below. What they share stays until the last of them is closed. What is
+ * noted, kept and opened is each store's own. 0 or ASSAY_ENOMEM. */
+int assay_store_open_beside(assay_store *store, assay_store **out, assay_error *err);
+/* Closes it; NULL: nothing happens. */
 void assay_store_close(assay_store *store);
 /* Room for what a format made of what it found in the store, so that it need not do so again for each worker: NULL at
  * first. What lies there is released with the store. */
@@ -69,6 +74,13 @@ int assay_store_listed_whole(const assay_store *store, assay_error *err);
 /* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. One to which
  * a link leads back from below is empty there: its files have shorter names already. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+/* The names in the root, borrowed from the store, which keeps them: not to be released or sorted anew. As
+ * assay_store_list(). */
+int assay_store_list_root(assay_store *store, assay_names *borrowed, assay_error *err);
+/* What `asks` says of the names in the root, such as whether they are those of a format. Each question has a number below
+ * ASSAY_STORE_QUESTIONS, and is asked once for all stores of the place. False where they cannot be listed. */
+enum { ASSAY_STORE_QUESTIONS = 64 };
+bool assay_store_ask_root(assay_store *store, unsigned question, bool (*asks)(const assay_names *names));
 /* Says that a directory will be listed soon; a storage that waits for a server asks for it meanwhile. */
 void assay_store_list_ahead(assay_store *store, const char *directory);
 /* True where a listing waits for a server. */

@@ -335,15 +335,28 @@ static int look_at_groups(assay_store *store, assay_catalog *catalog, assay_grou
     return status;
 }
 
+static const char *const OWN_NAMES[] = {OWN, NULL};
+
+/* Is there a name that is damaged, or may be? */
+static bool has_damaged_own(const assay_names *top)
+{
+    assay_problems found;
+    assay_problems_init(&found);
+    assay_problems_name_damaged(&found, top, "", OWN_NAMES);
+    const bool has = found.total > 0 || found.status != ASSAY_OK;
+    assay_problems_release(&found);
+    return has;
+}
+
 /* Names a file of the root that stands where the trial's own topology should. 0 or ASSAY_ENOMEM. */
 static int name_own(assay_store *store, assay_catalog *catalog, assay_error *err)
 {
-    static const char *const known[] = {OWN, NULL};
-    assay_names top = {0};
-    const int status = assay_store_list(store, "", &top, NULL);
+    assay_names top;
+    if (!assay_store_ask_root(store, ASSAY_ASKS_TOPOLOGY, has_damaged_own))
+        return ASSAY_OK;
+    const int status = assay_store_list_root(store, &top, NULL);
     if (status == ASSAY_OK)
-        assay_problems_name_damaged(&catalog->problems, &top, "", known);
-    assay_names_release(&top);
+        assay_problems_name_damaged(&catalog->problems, &top, "", OWN_NAMES);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory", assay_store_location(store))
                                   : ASSAY_OK;
 }

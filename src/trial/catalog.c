@@ -526,13 +526,19 @@ static bool is_of_tensors(const assay_lister *l)
            assay_store_local_path(l->store, name, path, sizeof path) && assay_lone_begins(path, ASSAY_LONE_TENSORS);
 }
 
+/* Once for all trials of the place: thousands of logs in one directory are a trial each. */
+static bool is_probed(const assay_lister *l, unsigned number)
+{
+    return assay_store_ask_root(l->store, ASSAY_ASKS_FORMATS + number, assay_format_of(number)->probe);
+}
+
 /* Names of steps may be the job's own, and a checkpoint that is one file may have any name but that of a log, in which
  * numbers are no step: W&B's ids have any letters. */
-static bool may_be_checkpoints(const assay_lister *l, const assay_trial_format *format)
+static bool may_be_checkpoints(const assay_lister *l, unsigned number)
 {
     if (assay_store_is_file(l->store) && l->top->count == 1)
         return assay_lone_is_named(l->top->name[0], ASSAY_LONE_TENSORS) || is_of_tensors(l);
-    return format->probe(l->top) || assay_trial_options_has_steps(l->catalog->options);
+    return is_probed(l, number) || assay_trial_options_has_steps(l->catalog->options);
 }
 
 /* Lists the trial in every format that it may have. */
@@ -545,7 +551,7 @@ static int list_formats(assay_lister *l)
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_trial_format *format = assay_format_of(i);
-        if (format->checkpoints ? !may_be_checkpoints(l, format) : !format->probe(l->top))
+        if (format->checkpoints ? !may_be_checkpoints(l, i) : !is_probed(l, i))
             continue;
         const bool left_out =
             format->checkpoints ? only == ASSAY_TRIAL_LOG : only == ASSAY_TRIAL_CHECKPOINTS && catalog->unit_count > 0;
@@ -602,7 +608,7 @@ static int conclude_formats(assay_lister *l)
 static int list_top(const assay_lister *l, assay_names *top)
 {
     assay_error why = {{0}};
-    int status = assay_store_list(l->store, "", top, &why);
+    int status = assay_store_list_root(l->store, top, &why);
     if (status == ASSAY_OK)
         return ASSAY_OK;
     return status == ASSAY_ENOMEM ? assay_lister_no_memory(l)
@@ -693,7 +699,6 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
     if (status == ASSAY_OK && catalog.problems.status != ASSAY_OK)
         status = assay_lister_no_memory(&l);
     assay_dict_free(l.workers);
-    assay_names_release(&top);
     if (status != ASSAY_OK)
         assay_catalog_release(&catalog);
     else

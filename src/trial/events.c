@@ -9,6 +9,7 @@
 #include "base/fields.h"
 #include "base/path.h"
 #include "base/vec.h"
+#include "trial/catalog.h"
 #include "trial/event_format.h"
 
 const char *assay_event_kind_name(int kind)
@@ -190,7 +191,7 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
     int status = ASSAY_OK;
     out->summed = assay_store_is_summed(store);
     for (unsigned i = 0; i < assay_event_format_count() && status == ASSAY_OK; i++) {
-        if (!assay_event_format_of(i)->probe(top))
+        if (!assay_store_ask_root(store, ASSAY_ASKS_EVENTS + i, assay_event_format_of(i)->probe))
             continue;
         l.format = (uint8_t)i;
         const size_t before = out->count;

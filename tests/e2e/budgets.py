@@ -173,10 +173,16 @@ def checkpoints_with_a_frozen_file(folder, n):
     checkpoints_of_a_series(folder, n, True)
 
 
+def logs_of_a_directory(folder, n):
+    for run_number in range(n // 10):
+        (folder / ("run_%d.csv" % run_number)).write_text("step,loss\n" + "".join("%d,%g\n" % (i, 1 / (i + 1)) for i in range(4)))
+
+
 GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, steps_of_a_log, restarts_of_a_log, names_in_lines,
                  rows_of_json, numbers_in_front, columns_of_a_table, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
           "verify": (tensor_parallel_ranks, checkpoints_of_a_series, checkpoints_with_a_frozen_file),
           "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
+          "run --dry-run": (logs_of_a_directory,),
           "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
 
 
@@ -188,7 +194,7 @@ def growth(b):
             folder = b.folder / command / make.__name__ / str(n)
             folder.mkdir(parents=True)
             make(folder, n)
-            done = run([b.count, command, folder] + (["--quiet", "--out", b.out] if command == "run" else []))
+            done = run([b.count, *command.split(), folder] + (["--quiet", "--out", b.out] if command.startswith("run") else []))
             count = int((done.err.split() or ["0"])[-1])
             b.checks.expect(done.code in (0, 1, 3) and count > n, "%s of %d: %s" % (make.__name__, n, done))
             blocks.append(count)

@@ -102,19 +102,26 @@ static int unpack_step_ends(assay_cursor *in, assay_source *source)
     return source->step_end ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* Lists one trial and packs what came of it, but for its units. The store stays the source's. */
-static int list_source(assay_source *source, uint32_t number, bool verbatim, assay_asked *asked, assay_buf *out)
+static int open_place(assay_sources *s, const assay_source *source, assay_store **out, assay_error *err)
 {
+    const char *location = assay_trial_root(source->options, source->path);
+    return s->places ? assay_open_places_open(s->places, location, out, err) : assay_store_open(location, out, err);
+}
+
+/* Lists one trial and packs what came of it, but for its units. The store stays the source's. */
+static int list_source(assay_sources *s, uint32_t number, assay_buf *out)
+{
+    assay_source *source = &s->list[number];
     assay_catalog catalog = {0};
     assay_error error = {""};
     assay_store *store = NULL;
     assay_trial_options *options = assay_trial_options_copy(source->options);
     ASSAY_HAVE(options);
-    options->asks = asked ? assay_asked_has : NULL;
-    options->asks_context = asked;
-    int status = assay_store_open(assay_trial_root(source->options, source->path), &store, &error);
+    options->asks = s->asked ? assay_asked_has : NULL;
+    options->asks_context = s->asked;
+    int status = open_place(s, source, &store, &error);
     ASSAY_THEN(status, assay_catalog_read(store, options, &catalog, &error));
-    if (status == ASSAY_OK && !verbatim)
+    if (status == ASSAY_OK && !s->verbatim)
         status =
             assay_topology_attach(store, source->options ? source->options->topology : NULL, NULL, &catalog, &error);
     assay_put_u32(out, number);
@@ -160,7 +167,7 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
         ASSAY_THEN(rc, assay_catalog_unpack(&in, &source->catalog, err));
         source->catalog.options = source->options;
         if (rc == ASSAY_OK && !source->store)
-            rc = assay_store_open(assay_trial_root(source->options, source->path), &source->store, err);
+            rc = open_place(s, source, &source->store, err);
         if (rc == ASSAY_OK && !s->view)
             rc = assay_store_unpack_listed(source->store, &in);
         ASSAY_TRY(rc);
@@ -284,7 +291,7 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     if (s->view && rank == 0 && status == ASSAY_OK)
         status = s->view->list(s->view->context, s, &mine);
     for (uint32_t i = (uint32_t)rank; !s->view && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
-        status = list_source(&s->list[i], i, s->verbatim, s->asked, &mine);
+        status = list_source(s, i, &mine);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
     status = assay_comm_agree(comm, status, err);

@@ -6,6 +6,7 @@
 #include "rule/trial_info.h"
 #include "trial/index.h"
 #include "mesh/layout.h"
+#include "engine/source/open_places.h"
 #include "store/storage.h"
 
 typedef struct assay_source {
@@ -32,6 +33,7 @@ typedef struct assay_sources {
     bool verbatim;             /* keep units and rows as the files say, on every rank: for packing */
     struct assay_asked *asked; /* what the rules ask for, of which alone logs need to be kept; NULL: all; borrowed */
     const struct assay_run_view *view; /* the trials are seen through it; NULL: as they are; borrowed */
+    assay_open_places *places;         /* of the whole run; NULL: each trial's place is opened by itself; borrowed */
     uint32_t *other; /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
 } assay_sources;
 

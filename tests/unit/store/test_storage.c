@@ -217,6 +217,49 @@ static void test_absence(void)
     end();
 }
 
+static unsigned times_asked;
+
+static bool has_three(const assay_names *names)
+{
+    times_asked++;
+    return names->count == 3;
+}
+
+/* Stores of one place know one listing of it, and its answers; what is noted is each one's own. The last keeps both. */
+static void test_beside(void)
+{
+    assay_names names = {0};
+    assay_store *beside = NULL, *fresh = NULL;
+    const char *path, *text;
+    char link_path[4200];
+    begin(NULL);
+    times_asked = 0;
+    workspace_text(&space, "a", "a");
+    workspace_text(&space, "b", "b");
+    snprintf(link_path, sizeof link_path, "%s/gone", space.root);
+    CU_ASSERT_EQUAL_FATAL(symlink("nowhere", link_path), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_store_open_beside(store, &beside, NULL), ASSAY_OK);
+    CU_ASSERT_STRING_EQUAL(assay_store_location(beside), space.root);
+    CU_ASSERT_TRUE(assay_store_ask_root(store, 7, has_three));
+    workspace_text(&space, "later", "later");
+    CU_ASSERT_TRUE(assay_store_ask_root(beside, 7, has_three));
+    CU_ASSERT_EQUAL(times_asked, 1);
+    CU_ASSERT_EQUAL(assay_store_list_root(beside, &names, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(names.count, 3);
+    CU_ASSERT_EQUAL(assay_store_exists(beside, "gone", NULL), ASSAY_EIO);
+    CU_ASSERT_FALSE(assay_store_take_note(store, &path, &text));
+    CU_ASSERT_TRUE(assay_store_take_note(beside, &path, &text));
+    assay_store_close(store);
+    CU_ASSERT_EQUAL(assay_store_list_root(beside, &names, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(names.count, 3);
+    CU_ASSERT_EQUAL_FATAL(assay_store_open(space.root, &fresh, NULL), ASSAY_OK);
+    CU_ASSERT_FALSE(assay_store_ask_root(fresh, 7, has_three)); /* it looks for itself */
+    assay_store_close(fresh);
+    store = beside;
+    CU_ASSERT_TRUE(holds("later", "later"));
+    end();
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"same bytes", test_same_bytes},
@@ -224,6 +267,7 @@ int main(void)
                            {"opened ahead", test_ahead},
                            {"opened ahead, then changed", test_changed},
                            {"absence", test_absence},
+                           {"another store of the place", test_beside},
                            {"names of packed trials in S3", test_packed_names},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/storage", tests);
