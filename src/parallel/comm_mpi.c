@@ -3,10 +3,9 @@
  * The communicator is a duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN, so that a failing call is a status here and
  * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes.
  *
- * A call of MPI that waits keeps its processor busy, which another rank may need to get on. So ranks wait here
- * (finish_request, meet) until the others have come to the same call, and only then begin what MPI would wait in. While
- * the bytes of large messages are transferred they still keep their processors busy: in a gather until the root takes
- * theirs, in an exchange until all have come and gone. */
+ * A call of MPI that waits keeps its processor busy, which another rank may need to get on: where ranks outnumber the
+ * free processors, that rank is the one that is waited for. So nothing here waits within MPI: calls are begun, and
+ * finish_request() looks whether they are done, and sleeps between two looks. */
 #include "parallel/comm_mpi.h"
 
 #include <dlfcn.h>
@@ -43,17 +42,65 @@ static int check(int rc)
     return rc == MPI_SUCCESS ? ASSAY_OK : ASSAY_EMPI;
 }
 
+/* Waits for a request, at most so many seconds (0: for ever). */
+static int finish_request(MPI_Request *request, double seconds)
+{
+    /* Ranks of a job that was cancelled may never come: callers with a limit give up, and abort. */
+    const double end = seconds > 0 ? MPI_Wtime() + seconds : HUGE_VAL;
+    assay_pause pause = {0};
+    int done = 0;
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+        if (done)
+            return ASSAY_OK;
+        if (MPI_Wtime() >= end)
+            break;
+        assay_pause_take(&pause);
+    }
+    return ASSAY_EMPI;
+}
+
+/* Waits for what was just begun: `rc` is what beginning it came to. */
+static int finish(int rc, MPI_Request *request)
+{
+    return rc == MPI_SUCCESS ? finish_request(request, 0) : ASSAY_EMPI;
+}
+
+/* Reduces values of all ranks in place. */
+static int reduce_all(assay_comm *c, void *values, int count, MPI_Datatype type, MPI_Op op)
+{
+    MPI_Request all;
+    return finish(MPI_Iallreduce(MPI_IN_PLACE, values, count, type, op, comm_of(c), &all), &all);
+}
+
+static int send_all(assay_comm *c, void *values, int count, MPI_Datatype type, int from)
+{
+    MPI_Request all;
+    return finish(MPI_Ibcast(values, count, type, from, comm_of(c), &all), &all);
+}
+
+static int send_to(assay_comm *c, int to, int tag, const void *values, int count, MPI_Datatype type)
+{
+    MPI_Request request;
+    return finish(MPI_Isend(values, count, type, to, tag, comm_of(c), &request), &request);
+}
+
+static int receive_from(assay_comm *c, int from, int tag, void *values, int count, MPI_Datatype type)
+{
+    MPI_Request request;
+    return finish(MPI_Irecv(values, count, type, from, tag, comm_of(c), &request), &request);
+}
+
 /* Ranks that share memory are one node: counts those that are first on theirs. */
 static int count_nodes(assay_comm *c)
 {
     MPI_Comm node;
     if (MPI_Comm_split_type(comm_of(c), MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &node) != MPI_SUCCESS)
         return ASSAY_EMPI;
-    int local = 0, first;
+    int local = 0;
     MPI_Comm_rank(node, &local);
     MPI_Comm_free(&node);
-    first = local == 0;
-    return check(MPI_Allreduce(&first, &c->nodes, 1, MPI_INT, MPI_SUM, comm_of(c)));
+    c->nodes = local == 0;
+    return reduce_all(c, &c->nodes, 1, MPI_INT, MPI_SUM);
 }
 
 const char *assay_comm_mpi_version(void)
@@ -127,7 +174,8 @@ static int start_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
     state->started = !running;
     for (int kind = 0; kind < ASSAY_POSTS; kind++)
         state->posted[kind][0] = state->posted[kind][1] = MPI_REQUEST_NULL;
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &state->comm) != MPI_SUCCESS) {
+    MPI_Request made;
+    if (finish(MPI_Comm_idup(MPI_COMM_WORLD, &state->comm, &made), &made) != ASSAY_OK) {
         free(state);
         return assay_fail(err, ASSAY_EMPI, "MPI_COMM_WORLD could not be duplicated");
     }
@@ -146,41 +194,10 @@ int assay_comm_handle(assay_comm *c, MPI_Comm *out, assay_error *err)
     return status;
 }
 
-/* Waits for a request, at most so many seconds (0: for ever). */
-static int finish_request(MPI_Request *request, double seconds)
-{
-    /* Ranks of a job that was cancelled may never come: callers with a limit give up, and abort. */
-    const double end = seconds > 0 ? MPI_Wtime() + seconds : HUGE_VAL;
-    assay_pause pause = {0};
-    int done = 0;
-    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS) {
-        if (done)
-            return ASSAY_OK;
-        if (MPI_Wtime() >= end)
-            break;
-        assay_pause_take(&pause);
-    }
-    return ASSAY_EMPI;
-}
-
 bool assay_comm_meet(assay_comm *c, double seconds)
 {
     MPI_Request all;
     return MPI_Ibarrier(comm_of(c), &all) == MPI_SUCCESS && finish_request(&all, seconds) == ASSAY_OK;
-}
-
-/* Waits until all ranks are here. */
-static int meet(assay_comm *c)
-{
-    return assay_comm_meet(c, 0) ? ASSAY_OK : ASSAY_EMPI;
-}
-
-/* Reduces values of all ranks in place. A rank that waits sleeps, as in meet(), and no other exchange is needed for it. */
-static int reduce_all(assay_comm *c, void *values, int count, MPI_Datatype type, MPI_Op op)
-{
-    MPI_Request all;
-    int rc = MPI_Iallreduce(MPI_IN_PLACE, values, count, type, op, comm_of(c), &all);
-    return rc == MPI_SUCCESS ? finish_request(&all, 0) : ASSAY_EMPI;
 }
 
 void assay_comm_abort(assay_comm *c, int code)
@@ -205,7 +222,7 @@ static int mpi_agree(assay_comm *c, int status, assay_error *err)
     } said = {status, {""}};
     if (err)
         said.error = *err;
-    if (MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, first, comm_of(c)) != MPI_SUCCESS)
+    if (send_all(c, &said, (int)sizeof said, MPI_BYTE, first) != ASSAY_OK)
         return assay_fail(err, ASSAY_EMPI, "MPI failed while the ranks agreed");
     if (err)
         *err = said.error;
@@ -217,8 +234,7 @@ static int send_pieces(assay_comm *c, int to, const uint8_t *bytes, uint64_t siz
 {
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE);
-        if (MPI_Send(bytes + at, n, MPI_BYTE, to, TAG_BYTES, comm_of(c)) != MPI_SUCCESS)
-            return ASSAY_EMPI;
+        ASSAY_TRY(send_to(c, to, TAG_BYTES, bytes + at, n, MPI_BYTE));
         c->messages++;
     }
     c->bytes += size;
@@ -232,19 +248,8 @@ static void receive_lost(assay_comm *c, int from, int tag, int size)
     /* Sizes up to PIECE; scrap serves where not even that can be had. */
     uint8_t scrap[4096], *room = malloc((size_t)size);
     int most = room || size < (int)sizeof scrap ? size : (int)sizeof scrap;
-    (void)MPI_Recv(room ? room : scrap, most, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE);
+    (void)receive_from(c, from, tag, room ? room : scrap, most, MPI_BYTE);
     free(room);
-}
-
-/* Receives bytes whose sender is at it, or posted them: then they come when it has time. */
-static int receive_bytes(assay_comm *c, int from, int tag, void *bytes, int count)
-{
-    MPI_Request request;
-    if (tag == TAG_BYTES)
-        return check(MPI_Recv(bytes, count, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE));
-    if (MPI_Irecv(bytes, count, MPI_BYTE, from, tag, comm_of(c), &request) != MPI_SUCCESS)
-        return ASSAY_EMPI;
-    return finish_request(&request, 0);
 }
 
 /* Receives `size` bytes and appends them. Without room for them they are received and lost, so that the sender goes on;
@@ -257,7 +262,7 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE), rc = ASSAY_OK;
         if (sink)
-            rc = receive_bytes(c, from, tag, sink + at, n);
+            rc = receive_from(c, from, tag, sink + at, n, MPI_BYTE);
         else
             receive_lost(c, from, tag, n);
         ASSAY_TRY(rc);
@@ -273,9 +278,7 @@ static int mpi_send(assay_comm *c, int to, const assay_buf *bytes)
     /* Issend completes only once the receiver has begun to receive: so a sender sleeps in finish_request() instead of
      * waiting busily in MPI_Send. */
     MPI_Request taken; /* when the receiver is there for the rest */
-    if (MPI_Issend(&size, 1, MPI_UINT64_T, to, TAG_BYTES, comm_of(c), &taken) != MPI_SUCCESS ||
-        finish_request(&taken, 0) != ASSAY_OK)
-        return ASSAY_EMPI;
+    ASSAY_TRY(finish(MPI_Issend(&size, 1, MPI_UINT64_T, to, TAG_BYTES, comm_of(c), &taken), &taken));
     c->messages++;
     return send_pieces(c, to, bytes->data, size);
 }
@@ -283,10 +286,7 @@ static int mpi_send(assay_comm *c, int to, const assay_buf *bytes)
 static int receive_sized(assay_comm *c, int from, int tag, assay_buf *in)
 {
     uint64_t size;
-    MPI_Request request;
-    if (MPI_Irecv(&size, 1, MPI_UINT64_T, from, tag, comm_of(c), &request) != MPI_SUCCESS ||
-        finish_request(&request, 0) != ASSAY_OK)
-        return ASSAY_EMPI;
+    ASSAY_TRY(receive_from(c, from, tag, &size, 1, MPI_UINT64_T));
     return receive_pieces(c, from, tag, size, in);
 }
 
@@ -327,8 +327,7 @@ static int mpi_receive_post(assay_comm *c, assay_post kind, int from, assay_buf 
 static int mpi_broadcast(assay_comm *c, assay_buf *buf)
 {
     uint64_t size = buf->size;
-    if (meet(c) != ASSAY_OK || MPI_Bcast(&size, 1, MPI_UINT64_T, 0, comm_of(c)) != MPI_SUCCESS)
-        return ASSAY_EMPI;
+    ASSAY_TRY(send_all(c, &size, 1, MPI_UINT64_T, 0));
     int status = ASSAY_OK;
     if (c->rank > 0) {
         assay_buf_clear(buf);
@@ -338,8 +337,7 @@ static int mpi_broadcast(assay_comm *c, assay_buf *buf)
     ASSAY_TRY(status = mpi_agree(c, status, NULL));
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE);
-        if (MPI_Bcast(buf->data + at, n, MPI_BYTE, 0, comm_of(c)) != MPI_SUCCESS)
-            return ASSAY_EMPI;
+        ASSAY_TRY(send_all(c, buf->data + at, n, MPI_BYTE, 0));
         c->messages += c->rank == 0;
     }
     c->bytes += c->rank == 0 ? size : 0;
@@ -350,9 +348,9 @@ static int mpi_broadcast(assay_comm *c, assay_buf *buf)
 static int mpi_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
     uint64_t size = mine->size;
-    if (meet(c) != ASSAY_OK ||
-        MPI_Gather(&size, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, root, comm_of(c)) != MPI_SUCCESS)
-        return ASSAY_EMPI;
+    MPI_Request all_sizes;
+    ASSAY_TRY(
+        finish(MPI_Igather(&size, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, root, comm_of(c), &all_sizes), &all_sizes));
     if (c->rank != root)
         return mpi_agree(c, send_pieces(c, root, mine->data, size), NULL);
     assay_buf_clear(all);
@@ -377,7 +375,7 @@ static int mpi_gather_all(assay_comm *c, const assay_buf *mine, assay_buf *all, 
 {
     ASSAY_TRY(mpi_gather(c, 0, mine, all, starts));
     ASSAY_TRY(mpi_broadcast(c, all));
-    return check(MPI_Bcast(starts, c->size + 1, MPI_UINT64_T, 0, comm_of(c)));
+    return send_all(c, starts, c->size + 1, MPI_UINT64_T, 0);
 }
 
 /* Posts what goes out and waits for it after everything came in; pieces of one pair arrive in order. */
@@ -410,8 +408,10 @@ static int exchange_pieces(assay_comm *c, const assay_buf *out, assay_buf *in, c
             status = receive_pieces(c, r, TAG_BYTES, sizes[r], in);
     }
     /* Also after a failure: memory that MPI still reads may not go. */
-    if (posted > 0 && MPI_Waitall((int)posted, request, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-        status = ASSAY_EMPI;
+    for (size_t i = 0; i < posted; i++) {
+        int rc = finish_request(&request[i], 0);
+        status = status == ASSAY_OK ? rc : status;
+    }
     free(request);
     return status;
 }
@@ -426,7 +426,9 @@ static int mpi_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint
     }
     for (int r = 0; r < c->size; r++)
         sizes[c->size + r] = out[r].size;
-    status = check(MPI_Alltoall(sizes + c->size, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, comm_of(c)));
+    MPI_Request all_sizes;
+    status = finish(MPI_Ialltoall(sizes + c->size, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, comm_of(c), &all_sizes),
+                    &all_sizes);
     assay_buf_clear(in);
     ASSAY_THEN(status, exchange_pieces(c, out, in, sizes));
     uint64_t at = 0;
@@ -451,7 +453,7 @@ static int mpi_max(assay_comm *c, uint64_t *values, int count)
 
 static int mpi_pulse(assay_comm *c, uint64_t value)
 {
-    return check(MPI_Send(&value, 1, MPI_UINT64_T, 0, TAG_PULSE, comm_of(c)));
+    return send_to(c, 0, TAG_PULSE, &value, 1, MPI_UINT64_T);
 }
 
 static int mpi_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
@@ -473,7 +475,7 @@ static int mpi_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
 
 static int mpi_note(assay_comm *c, int to, uint64_t value)
 {
-    return check(MPI_Send(&value, 1, MPI_UINT64_T, to, TAG_NOTE, comm_of(c)));
+    return send_to(c, to, TAG_NOTE, &value, 1, MPI_UINT64_T);
 }
 
 static int mpi_note_take(assay_comm *c, uint64_t *value)
