@@ -13,7 +13,6 @@
 
 typedef struct point {
     uint32_t kernel;
-    uint32_t arrival;  /* the kernel that the rank arrives at next, or here; ASSAY_NO_ID: none in this step */
     bool waits;        /* for its end; else the rank arrives */
     bool first;        /* up to the step's first arrival */
     int64_t time, own; /* own: ns since the point before */
@@ -71,11 +70,11 @@ static bool add_point(replay *r, uint32_t kernel, bool waits, int64_t time, int6
 {
     point *p = ASSAY_VEC_ADD(&r->point);
     if (p)
-        *p = (point){.kernel = kernel, .waits = waits, .time = time, .own = own, .arrival = ASSAY_NO_ID};
+        *p = (point){.kernel = kernel, .waits = waits, .time = time, .own = own};
     return p != NULL;
 }
 
-/* Makes own times between points from own clocks at points; each point learns where it leads. */
+/* Makes own times between points from own clocks at points. */
 static void connect_points(replay *r, const lane *l, int64_t own_from)
 {
     point *list = r->point.list + l->first;
@@ -87,11 +86,6 @@ static void connect_points(replay *r, const lane *l, int64_t own_from)
         before = own;
         list[i].first = first;
         first = first && list[i].waits;
-    }
-    uint32_t arrival = ASSAY_NO_ID;
-    for (size_t i = l->count; i-- > 0;) {
-        arrival = list[i].waits ? arrival : list[i].kernel;
-        list[i].arrival = arrival;
     }
 }
 
@@ -152,9 +146,9 @@ static double own_time(const replay *r, const lane *l, const point *p, const var
     double own = (double)p->own;
     if (v->late_input && p->first)
         own = own > l->late_input ? own - l->late_input : 0;
-    if (!v->own || p->waits || p->arrival == ASSAY_NO_ID || (v->rank >= 0 && v->rank != s->rank.list[l->rank].rank))
+    if (!v->own || p->waits || (v->rank >= 0 && v->rank != s->rank.list[l->rank].rank))
         return own;
-    const kernel_mark *mark = &s->mark[p->arrival];
+    const kernel_mark *mark = &s->mark[p->kernel];
     if (mark->excess == TRACE_NONE || mark->own <= 0)
         return own;
     return own * ((double)(mark->own - mark->excess) / (double)mark->own);
