@@ -157,29 +157,51 @@ static void put_alone(assay_jw *w, const assay_trace_data *data, const assay_tra
     assay_jw_end(w);
 }
 
-/* Puts what the eight worst ranks of each step did beyond their peers. */
+static int64_t excess_of(const assay_trace_work *work)
+{
+    return work->own - work->own_median;
+}
+
+/* Finds the ranks of a step that did the most beyond their peers, the worst first; returns how many. Of equal ranks
+ * those before are the worse, so that no more are listed. */
+static size_t find_worst(const assay_trace_work *work, size_t count, const assay_trace_work *worst[ASSAY_TRACE_WORST])
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == ASSAY_TRACE_WORST && excess_of(&work[i]) <= excess_of(worst[kept - 1]))
+            continue;
+        size_t at = kept < ASSAY_TRACE_WORST ? kept++ : kept - 1;
+        for (; at > 0 && excess_of(&work[i]) > excess_of(worst[at - 1]); at--)
+            worst[at] = worst[at - 1];
+        worst[at] = &work[i];
+    }
+    return kept;
+}
+
+static void put_work(assay_jw *w, const assay_trace_data *data, const assay_trace_work *work)
+{
+    assay_jw_object(w, NULL);
+    assay_jw_i64(w, "step", data->step[work->step]);
+    put_worker(w, work->rank);
+    ASSAY_JW(w, "own_s", (double)work->own / 1e9, "busy_s", (double)work->busy / 1e9, "exposed_s",
+             (double)work->exposed / 1e9, "input_s", (double)work->input / 1e9, "excess_s",
+             (double)excess_of(work) / 1e9);
+    assay_jw_end(w);
+}
+
+/* Puts what the worst ranks of each step did beyond their peers, in the order of ranks. */
 static void put_lost(assay_jw *w, const assay_trace_data *data)
 {
     assay_jw_array(w, "lost");
-    for (size_t i = 0; i < data->works; i++) {
-        const assay_trace_work *work = &data->work[i];
-        if (work->own <= work->own_median || work->peers < 2)
-            continue;
-        /* Ranks that are equal count by their place, so that no more than eight are listed. */
-        size_t worse = 0;
-        for (size_t k = i; k-- > 0 && data->work[k].step == work->step;)
-            worse += data->work[k].own - data->work[k].own_median >= work->own - work->own_median;
-        for (size_t k = i + 1; k < data->works && data->work[k].step == work->step; k++)
-            worse += data->work[k].own - data->work[k].own_median > work->own - work->own_median;
-        if (worse >= ASSAY_TRACE_WORST)
-            continue;
-        assay_jw_object(w, NULL);
-        assay_jw_i64(w, "step", data->step[work->step]);
-        put_worker(w, work->rank);
-        ASSAY_JW(w, "own_s", (double)work->own / 1e9, "busy_s", (double)work->busy / 1e9, "exposed_s",
-                 (double)work->exposed / 1e9, "input_s", (double)work->input / 1e9, "excess_s",
-                 (double)(work->own - work->own_median) / 1e9);
-        assay_jw_end(w);
+    for (size_t i = 0, count; i < data->works; i += count) {
+        const assay_trace_work *work = &data->work[i], *worst[ASSAY_TRACE_WORST];
+        for (count = 1; i + count < data->works && work[count].step == work->step;)
+            count++;
+        const size_t kept = find_worst(work, count, worst);
+        for (size_t k = 0; k < count; k++)
+            for (size_t at = 0; at < kept; at++)
+                if (worst[at] == &work[k] && excess_of(&work[k]) > 0 && work[k].peers >= 2)
+                    put_work(w, data, &work[k]);
     }
     assay_jw_end(w);
 }
