@@ -53,6 +53,7 @@ typedef struct assay_trial_outcome {
 typedef struct assay_plan_figures {
     uint64_t chunks, records, bytes; /* to read */
     uint64_t steps;
+    double cost;                             /* of all chunks, as the plan reckons it */
     uint64_t steps_shared;                   /* measured by several ranks, as far as memory allows */
     double imbalance;                        /* cost of the busiest rank's chunks over the mean, minus 1 */
     double imbalance_of_16, imbalance_of_64; /* what it would be on so many ranks */

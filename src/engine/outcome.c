@@ -248,6 +248,7 @@ static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
         f.records += plan->chunks[c].records;
         f.bytes += plan->chunks[c].bytes;
         f.steps += plan->chunks[c].steps;
+        f.cost += (double)plan->chunks[c].cost;
     }
     f.steps_shared = plan->by_tensor ? f.steps : assay_plan_steps_shared(plan, ranks);
     f.imbalance = plan->by_tensor ? plan->excess_by_tensor : assay_plan_imbalance(plan, ranks);
@@ -281,9 +282,11 @@ static bool reports_same_rules(const assay_job *a, const assay_job *b)
            (a->rule_count == 0 || memcmp(a->rules, b->rules, a->rule_count * sizeof *a->rules) == 0);
 }
 
-static double larger(double a, double b)
+/* What the busiest ranks of two plans have over the mean of both, when one is done after the other. */
+static double join_imbalance(const assay_plan_figures *a, double of_a, const assay_plan_figures *b, double of_b)
 {
-    return a > b ? a : b;
+    const double cost = a->cost + b->cost;
+    return cost > 0 ? (of_a * a->cost + of_b * b->cost) / cost : 0;
 }
 
 /* What a communicator and the stores have counted since they were made is in the later figures. */
@@ -291,14 +294,17 @@ static void join_figures(assay_outcome *to, const assay_outcome *more)
 {
     const assay_run_figures *later = &more->run;
     assay_run_figures sum = to->run;
-    to->plan.chunks += more->plan.chunks;
-    to->plan.records += more->plan.records;
-    to->plan.bytes += more->plan.bytes;
-    to->plan.steps += more->plan.steps;
-    to->plan.steps_shared += more->plan.steps_shared;
-    to->plan.imbalance = larger(to->plan.imbalance, more->plan.imbalance);
-    to->plan.imbalance_of_16 = larger(to->plan.imbalance_of_16, more->plan.imbalance_of_16);
-    to->plan.imbalance_of_64 = larger(to->plan.imbalance_of_64, more->plan.imbalance_of_64);
+    assay_plan_figures *plan = &to->plan;
+    const assay_plan_figures *behind = &more->plan;
+    plan->imbalance = join_imbalance(plan, plan->imbalance, behind, behind->imbalance);
+    plan->imbalance_of_16 = join_imbalance(plan, plan->imbalance_of_16, behind, behind->imbalance_of_16);
+    plan->imbalance_of_64 = join_imbalance(plan, plan->imbalance_of_64, behind, behind->imbalance_of_64);
+    plan->cost += behind->cost;
+    plan->chunks += behind->chunks;
+    plan->records += behind->records;
+    plan->bytes += behind->bytes;
+    plan->steps += behind->steps;
+    plan->steps_shared += behind->steps_shared;
     sum.ranks = later->ranks;
     sum.nodes = later->nodes;
     sum.messages = later->messages;
