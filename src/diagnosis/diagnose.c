@@ -1,6 +1,7 @@
 /* diagnose.c - see diagnosis.h: orders causes, folds what they explain, writes their sentences. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,10 +382,24 @@ static bool begins_note(const char *text, const char *at)
     return at > text && at[-1] != ' ' && strncmp(at, "{note}", 6) == 0;
 }
 
+/* Is every number of the loss that the sentence names known? A rule with settings of its own may not tell its course. */
+static bool is_known(const char *text, const assay_course_facts *facts)
+{
+    char name[32];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const word *w = &words[i];
+        snprintf(name, sizeof name, "{%s}", w->name);
+        if (w->of_course && w->form == NUMBER && strstr(text, name) &&
+            isnan(*(const double *)((const char *)facts + w->offset)))
+            return false;
+    }
+    return true;
+}
+
 static void put_sentence(const suspect *s, const assay_course_facts *facts, assay_buf *out)
 {
     const char *text = s->kind->sentence;
-    if (!text) {
+    if (!text || !is_known(text, facts)) {
         put_text(s->evidence->sentence, out);
         return;
     }

@@ -54,6 +54,23 @@ static void test_time_before_severity(void)
     assay_diagnosis_release(&d);
 }
 
+/* Numbers that nobody told are in no sentence: the rule's own words are taken. */
+static void test_course_unknown(void)
+{
+    const assay_evidence hardly = evidence_of(0, "LossNotDecreasing", "", 5, ASSAY_ROLE_LOSS);
+    assay_course_facts facts = NO_FACTS;
+    assay_diagnosis d;
+    for (int known = 0; known < 2; known++) {
+        facts.loss_first = known ? 1.5 : NAN;
+        facts.loss_least = facts.loss_last = known ? 1.49 : NAN;
+        diagnose(&hardly, 1, &facts, &d);
+        CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+        CU_ASSERT_PTR_NULL(strstr(d.cause[0].sentence, "NaN"));
+        CU_ASSERT_EQUAL(strcmp(d.cause[0].sentence, "said by the rule") == 0, !known);
+        assay_diagnosis_release(&d);
+    }
+}
+
 /* All gradients that were there are gone, and nothing is learned: that is no matter of depth. It is where a part is gone,
  * where they never were, or where the loss came down. */
 static void test_gradients_died(void)
@@ -449,7 +466,8 @@ static void test_pages(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"time before severity", test_time_before_severity},
+    CU_TestInfo tests[] = {{"course unknown", test_course_unknown},
+                           {"time before severity", test_time_before_severity},
                            {"gradients died", test_gradients_died},
                            {"jump that passes", test_jump_that_passes},
                            {"weights without a gradient", test_weights_without_gradient},
