@@ -117,6 +117,25 @@ def check_compared(args, checks, folder):
     checks.expect("not reported here: 5" in texts.get("md", ""), "report.md without rules: %s %s" % (done, texts.get("md")))
 
 
+def check_lead(args, checks, folder):
+    """Of several trials with findings the severest leads, wherever it stands: the first line, what to do, and the cards."""
+    mild, grave = training(folder / "a-mild", 1), training(folder / "b-grave", 2)
+    for trial, values in ((mild, [1.5] * 40), (grave, [2.0] * 20 + [float("nan")] * 20)):
+        shutil.rmtree(trial)
+        made = Made(trial, collections={"losses": "loss"})
+        for step, value in enumerate(values):
+            made.step(step, "TRAIN", step, {"worker_0": {"loss": [value]}})
+        made.end()
+    rules = [{"rule": "LossNotDecreasing", "parameters": {"num_steps": 5}}, {"rule": "ExplodingTensor", "severity": "error"}]
+    (folder / "both.json").write_text(json.dumps({"rules": rules}))
+    done, report, texts = report_of(args, folder, "run", folder / "both.json", "--trial", mild, "--trial", grave)
+    checks.expect(re.match(r"2 of 2 trials have findings: b-grave \(.*a-mild \(", report.get("verdict", "")), "lead: %s %s" % (report.get("verdict"), done))
+    for form, name in (("txt", "%s"), ("md", "`%s`")):
+        checks.expect("That is about %s.\n" % (name % "b-grave") in texts[form], "%s: whom the advice is about: %s" % (form, texts[form]))
+        at = [re.search(r"(?m)^(#+ `?)?%s`?$" % trial, texts[form]) for trial in ("b-grave", "a-mild")]
+        checks.expect(all(at) and at[0].start() < at[1].start(), "%s: the order of cards: %s" % (form, texts[form]))
+
+
 def check_steps(args, checks, folder):
     """Workers whose gradients are averaged up to step 53, saved every tenth: what went wrong behind step 50 shows at 60."""
     made, rng = Made(folder / "apart", workers=3, collections={"weights": "weight$", "gradients": "^gradient"}), numpy.random.default_rng(2)
@@ -161,7 +180,7 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_damage, check_reserved, check_unread, check_compared, check_steps, check_headings, check_bands):
+        for check in (check_damage, check_reserved, check_unread, check_compared, check_lead, check_steps, check_headings, check_bands):
             check(args, checks, Path(folder))
     checks.done()
 

@@ -1,7 +1,8 @@
-/* order.c - in which order a report goes through the rules of a trial: what says most comes first. */
+/* order.c - in which order a report goes through trials and the rules of each: what says most comes first. */
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/search.h"
 #include "report/model/report_model.h"
 
 typedef struct place {
@@ -48,4 +49,37 @@ int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *
         *order = NULL;
     }
     return status;
+}
+
+typedef struct standing {
+    size_t trial;
+    int severity; /* of the severest rule that found something; -1: none did */
+} standing;
+
+static int by_severity(const void *a, const void *b)
+{
+    const standing *x = a, *y = b;
+    const int order = ASSAY_ORDER(y->severity, x->severity);
+    return order ? order : ASSAY_ORDER(x->trial, y->trial);
+}
+
+int report_order_trials(const assay_outcome *outcome, size_t **order)
+{
+    const size_t count = outcome->trial_count;
+    standing *all = assay_alloc_zeroed(count + 1, sizeof *all);
+    *order = all ? assay_alloc_zeroed(count + 1, sizeof **order) : NULL;
+    for (size_t t = 0; *order && t < count; t++) {
+        all[t] = (standing){t, -1};
+        for (size_t i = 0; outcome->trials[t].status == ASSAY_OK && i < outcome->job->rule_count; i++) {
+            const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
+            const int severity = rule.status == ASSAY_ISSUES_FOUND ? (int)rule.instance->severity : -1;
+            all[t].severity = severity > all[t].severity ? severity : all[t].severity;
+        }
+    }
+    if (*order && count > 1)
+        qsort(all, count, sizeof *all, by_severity);
+    for (size_t t = 0; *order && t < count; t++)
+        (*order)[t] = all[t].trial;
+    free(all);
+    return *order ? ASSAY_OK : ASSAY_ENOMEM;
 }

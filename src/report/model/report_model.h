@@ -23,6 +23,9 @@ report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outco
  * could not run, that had nothing to test, that found nothing. In each the severest come first, then those whose first
  * finding is earlier, then those that the job lists first. The caller frees *order. ASSAY_ENOMEM. (order.c) */
 int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t **order);
+/* The numbers of the trials, those with the severest findings first, else as the job lists them. The caller frees *order.
+ * ASSAY_ENOMEM. (order.c) */
+int report_order_trials(const assay_outcome *outcome, size_t **order);
 
 /* Does the rule alone make the report fail? (gate.c) */
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule);

@@ -161,9 +161,8 @@ static size_t count_cards(const assay_report *report, size_t t)
     return cards;
 }
 
-/* Calls for each rule of a trial that has a card, in the order of the report. */
-static void each_rule(const assay_report *report, size_t t, doc *d,
-                      void (*put)(const assay_report *, size_t trial, size_t rule, doc *))
+/* Puts the rows of a trial's rules of one severity that have a card, in the order of the report. */
+static void put_rows(const assay_report *report, size_t t, assay_severity severity, doc *d)
 {
     const assay_trial_outcome *trial = &report->outcome->trials[t];
     size_t *order = NULL;
@@ -171,8 +170,8 @@ static void each_rule(const assay_report *report, size_t t, doc *d,
     doc_fail(d, status);
     for (size_t i = 0; order && i < report->outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(report->outcome, trial, order[i], false);
-        if (has_card(&rule))
-            put(report, t, order[i], d);
+        if (has_card(&rule) && rule.instance->severity == severity)
+            put_row(report, t, order[i], d);
     }
     free(order);
 }
@@ -295,24 +294,6 @@ static void put_passed(const assay_report *report, doc *d)
     doc_end(d);
 }
 
-static void put_error_row(const assay_report *report, size_t t, size_t i, doc *d)
-{
-    if (report->outcome->job->rules[i]->severity == ASSAY_ERROR)
-        put_row(report, t, i, d);
-}
-
-static void put_warning_row(const assay_report *report, size_t t, size_t i, doc *d)
-{
-    if (report->outcome->job->rules[i]->severity == ASSAY_WARNING)
-        put_row(report, t, i, d);
-}
-
-static void put_info_row(const assay_report *report, size_t t, size_t i, doc *d)
-{
-    if (report->outcome->job->rules[i]->severity == ASSAY_INFO)
-        put_row(report, t, i, d);
-}
-
 /* Tells whether the section has anything to say. Where no rule had data, the section of what was not tested says all. */
 static bool has_findings(const assay_report *report, size_t cards)
 {
@@ -349,16 +330,13 @@ static void put_failed(const assay_report *report, doc *d)
         doc_put(d, ".");
 }
 
-/* Puts the table, the severest of all trials first. Callbacks instead of a sort: rows of one severity stay in the
- * order of trials. */
+/* Puts the table, the severest of all trials first; rows of one severity stay in the order of trials. */
 static void put_table(const assay_report *report, doc *d)
 {
-    static void (*const rows[])(const assay_report *, size_t, size_t, doc *) = {put_error_row, put_warning_row,
-                                                                                put_info_row};
     doc_table(d, &(doc_table_def){"findings", "rules", COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, false});
-    for (size_t severity = 0; severity < sizeof rows / sizeof *rows; severity++)
+    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
         for (size_t t = 0; t < report->outcome->trial_count; t++)
-            each_rule(report, t, d, rows[severity]);
+            put_rows(report, t, (assay_severity)severity, d);
 }
 
 void section_findings(const assay_report *report, doc *d)
@@ -375,13 +353,17 @@ void section_findings(const assay_report *report, doc *d)
     if (cards > 0)
         put_table(report, d);
     put_failed(report, d);
-    for (size_t t = 0; t < outcome->trial_count; t++) {
+    size_t *order;
+    doc_fail(d, report_order_trials(outcome, &order));
+    for (size_t k = 0; order && k < outcome->trial_count; k++) {
+        const size_t t = order[k];
         if (!sections_shows(report, t) || count_cards(report, t) == 0)
             continue;
         sections_begin_trial(report, d, t);
         put_cards(report, t, d);
         sections_end_trial(report, d);
     }
+    free(order);
     sections_put_usual(report, d);
     put_passed(report, d);
     doc_end(d);

@@ -78,12 +78,13 @@ void section_verdict(const assay_report *report, doc *d)
         put_answer(c, d);
 }
 
-/* The rule whose advice leads: the first in the order of every form, of the first trial that has findings and is unlike
- * the others. */
-static bool find_lead(const assay_report *report, size_t *trial, report_rule *lead)
+/* The rule whose advice leads: the first in the order of every form, of the trial with the severest findings, which the
+ * first line names first. */
+static bool find_lead(const assay_report *report, const size_t *trials, size_t *trial, report_rule *lead)
 {
     const assay_outcome *outcome = report->outcome;
-    for (size_t t = 0; t < outcome->trial_count; t++) {
+    for (size_t k = 0; k < outcome->trial_count; k++) {
+        const size_t t = trials[k];
         size_t *order = NULL;
         if (!sections_shows(report, t) || outcome->job->rule_count == 0 ||
             report_order_rules(outcome, &outcome->trials[t], &order) != ASSAY_OK)
@@ -112,7 +113,16 @@ static void put_advice(const assay_report *report, size_t t, const report_rule *
 void section_todo(const assay_report *report, doc *d)
 {
     report_rule lead;
-    size_t trial;
-    if (find_lead(report, &trial, &lead))
+    size_t trial, *order;
+    doc_fail(d, report_order_trials(report->outcome, &order));
+    if (order && find_lead(report, order, &trial, &lead)) {
         put_advice(report, trial, &lead, d);
+        if (report->outcome->trial_count > 1) {
+            doc_note(d);
+            doc_put(d, "That is about ");
+            doc_put_name(d, report->outcome->trials[trial].trial->name);
+            doc_put(d, ".");
+        }
+    }
+    free(order);
 }
