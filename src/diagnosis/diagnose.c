@@ -297,8 +297,8 @@ static void put_shift(const assay_evidence *e, const assay_course_facts *facts, 
 
 static void put_least_at(const assay_evidence *e, const assay_course_facts *facts, assay_buf *out)
 {
-    (void)e;
-    assay_put_format(out, "%" PRId64, facts->least_at);
+    const int64_t at = facts->least_at;
+    put_steps(&(assay_onset_span){.mode = e->began.mode, .from = at, .to = at, .step = at}, out);
 }
 
 /* How a member is written; from SINCE on it is a span behind that word. */

@@ -64,7 +64,7 @@ typedef struct assay_data_change {
 typedef struct assay_course_facts {
     const char *loss;                         /* its name; "" */
     double loss_first, loss_least, loss_last; /* levels: medians of a tenth of the finite ones */
-    int64_t least_at;                         /* the TRAIN step about which it was lowest */
+    int64_t least_at;                         /* the step of the mode about which it was lowest */
     double loss_error;                        /* of a difference of two levels, by noise; 0: unknown */
     double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
     assay_data_change changed;

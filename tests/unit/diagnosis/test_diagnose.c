@@ -464,9 +464,28 @@ static void test_pages(void)
     }
 }
 
+/* Steps are those of the mode that the loss has; of a trial without modes they are plain. */
+static void test_mode_of_the_course(void)
+{
+    static const char *const wanted[] = {"rose again behind step 122, from 0.5 to 1.8",
+                                         "rose again behind TRAIN step 122, from 0.5 to 1.8"};
+    for (int modes = 0; modes < 2; modes++) {
+        const assay_course_facts facts = {
+            .loss = "", .loss_first = 2, .loss_least = 0.5, .loss_last = 1.8, .least_at = 122};
+        assay_evidence back = evidence_of(0, "LossNotDecreasing", "", 148, ASSAY_ROLE_LOSS);
+        assay_diagnosis d;
+        back.began.mode = modes ? ASSAY_MODE_TRAIN : ASSAY_MODE_GLOBAL;
+        diagnose(&back, 1, &facts, &d);
+        CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+        CU_ASSERT_PTR_NOT_NULL(strstr(d.cause[0].sentence, wanted[modes]));
+        assay_diagnosis_release(&d);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"course unknown", test_course_unknown},
+                           {"mode of the course", test_mode_of_the_course},
                            {"time before severity", test_time_before_severity},
                            {"gradients died", test_gradients_died},
                            {"jump that passes", test_jump_that_passes},
