@@ -15,14 +15,16 @@
  * targets are always the same. Steps of no mode before the first TRAIN step belong to the
  * training: a program that sets the mode for its first evaluation, and not before, records them so. Fewer losses than a
  * course takes fire where all (of six or more: those behind the first third) are above the first, where they came back, or where they and those of evaluation stay
- * what they were. */
+ * what they were.
+ *
+ * Of a training that is well (loss_harm.h) the member `harm` has the steps at which a loss was set back. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "guess.h"
-#include "loss_course.h"
+#include "loss_harm.h"
 #include "modes.h"
 #include "selection.h"
 #include "too_few.h"
@@ -442,17 +444,55 @@ static void find_competitor(walk *w, const uint64_t *order, uint64_t i, uint64_t
     }
 }
 
-/* Of each worker: how many losses it has, and how many of them have a bad course. */
+/* Of each worker: how many losses it has, and how many of them have a bad course; does it train, and has a loss of it
+ * gained? */
 typedef struct worker_losses {
     uint64_t all, bad;
+    bool trains, gained;
 } worker_losses;
+
+/* Looks whether a loss came to harm. False where it was not finite at some step of the mode. */
+static bool look_for_harm(const walk *w, double *loss, uint64_t *row, worker_losses *mine, harm *h)
+{
+    double *step = loss + w->count, *room = loss + 2 * w->count;
+    const uint64_t n = finite_losses(w, loss, row);
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < w->count; i++)
+        all += in_mode(w, i);
+    for (uint64_t i = 0; i < n; i++) {
+        const assay_row at = assay_series_row(w->series, row[i]);
+        step[i] = w->mode == ASSAY_MODE_GLOBAL ? (double)at.step : at.value[MODE_STEP];
+    }
+    mine->trains = mine->trains || all > 0;
+    mine->gained = harm_of(loss, step, n, room, h) || mine->gained;
+    return n == all;
+}
+
+/* What the diagnosis asks before it calls wrong what healthy trainings have as well. */
+static void put_harm(const walk *w, const harm *h, assay_buf *json)
+{
+    assay_put_format(json, "%s\"harm\": {\"mode\": \"%s\", \"seen\": ", json->size > 0 ? ", " : "",
+                     assay_mode_name(w->mode));
+    assay_json_put_number(json, h->seen);
+    assay_put_format(json, ", \"setbacks\": [");
+    for (size_t i = 0; i < h->setbacks; i++) {
+        assay_put_format(json, "%s[", i > 0 ? ", " : "");
+        assay_json_put_number(json, h->setback[i].from);
+        assay_put_format(json, ", ");
+        assay_json_put_number(json, h->setback[i].to);
+        assay_put_format(json, "]");
+    }
+    assay_put_format(json, "]}");
+}
 
 /* Judges the courses: first the last evaluation of each, then those before where all losses of the worker are bad. */
 static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assay_verdict *verdict)
 {
     worker_losses *workers = calloc((size_t)assay_trial_workers(w->rule->trial) + 1, sizeof *workers);
-    double *loss = count <= SIZE_MAX / 2 / sizeof *loss ? calloc(2 * count + 1, sizeof *loss) : NULL;
+    double *loss = count <= SIZE_MAX / 3 / sizeof *loss ? calloc(3 * count + 1, sizeof *loss) : NULL;
     uint64_t *row = calloc(count + 1, sizeof *row);
+    harm h = {.seen = INFINITY};
+    bool well = count > 0;
     int status = workers && loss && row ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w->count) {
         take_rows(w, order, i, count);
@@ -474,8 +514,13 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
                 find_competitor(w, order, i, count);
             status = evaluate_course(w, loss, row, pass == 0 ? NULL : verdict, &bad);
             mine->bad += pass == 0 && bad;
+            well = (pass == 0 || look_for_harm(w, loss, row, mine, &h)) && well;
         }
     }
+    for (uint32_t i = 0; status == ASSAY_OK && i < assay_trial_workers(w->rule->trial); i++)
+        well = well && workers[i].gained >= workers[i].trains;
+    if (status == ASSAY_OK && well && isfinite(h.seen))
+        put_harm(w, &h, assay_verdict_json(verdict));
     free(row);
     free(loss);
     free(workers);
