@@ -96,7 +96,7 @@ static void count_findings(const assay_outcome *outcome, assay_buf *out)
         uint64_t count[ASSAY_ERROR + 1] = {0};
         for (size_t i = 0; i < outcome->job->rule_count; i++) {
             const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
-            count[rule.instance->severity] += rule.findings ? rule.findings->total : 0;
+            count[rule.severity] += rule.findings ? rule.findings->total : 0;
         }
         for (int s = ASSAY_INFO; s <= ASSAY_ERROR; s++) {
             assay_put_format(out, "assay_watch_findings{trial=\"");
@@ -215,9 +215,8 @@ static int tell(void *context, const assay_outcome *outcome, assay_error *err)
     for (size_t t = 0; t < outcome->trial_count; t++)
         for (size_t i = 0; i < outcome->job->rule_count; i++) {
             const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
-            f->severe =
-                f->severe || (f->options->until != RUN_FAIL_NEVER && rule.findings && rule.findings->total > 0 &&
-                              (int)rule.instance->severity >= f->options->until - 1);
+            f->severe = f->severe || (f->options->until != RUN_FAIL_NEVER && rule.findings &&
+                                      rule.findings->total > 0 && (int)rule.severity >= f->options->until - 1);
         }
     if (f->options->metrics)
         count_findings(outcome, &f->counts);

@@ -139,7 +139,7 @@ static int tell(const assay_trial_outcome *trial, const report_rule *rule, const
     assay_put_bytes(out, line->data, line->size);
     assay_put_u8(out, '\t');
     assay_text_put_full(out, group->first->value);
-    assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->instance->severity), group->count);
+    assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->severity), group->count);
     assay_buf_release(&who);
     assay_worker_names_release(&names);
     return status;

@@ -40,6 +40,13 @@ enum {
                       ASSAY_X_PREDICTED | ASSAY_X_ACTIVE | ASSAY_X_GRADIENT | ASSAY_X_STILL | ASSAY_X_HALF
 };
 
+/* What has to be seen in the losses before a cause is called wrong. */
+typedef enum assay_cause_proof {
+    ASSAY_PROVES_ITSELF,
+    ASSAY_BY_COURSE, /* they did not come down and stay there */
+    ASSAY_BY_ONSET   /* the same, or one stands higher behind the step at which it began than before */
+} assay_cause_proof;
+
 enum { ASSAY_CAUSE_KINDS = 4 };
 
 /* Evidence of a kind: a rule's name, its test (NULL: any), the roles that its first tensor may have (bits, 0: any). */
@@ -60,6 +67,7 @@ typedef struct assay_cause_kind {
      * {first}, {least}, {last}, {odd}, {moved} ("0.12 %"), {fell}, {inputs}, {changed},
      * {changed_at}; NULL: the rule's own words. */
     const char *sentence, *advice, *record;
+    assay_cause_proof proof;
 } assay_cause_kind;
 
 /* The first that fits the evidence; the last entry fits any. */

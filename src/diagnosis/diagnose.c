@@ -18,6 +18,7 @@ typedef struct suspect {
     size_t number; /* of the evidence */
     bool folded;
     bool waits; /* a course as a whole, behind what is certain of single steps */
+    bool harmless;
     int64_t at; /* the trial's step that it is taken to begin at */
     int place;  /* in the order of computation: twice that of its kind, or just behind another */
 } suspect;
@@ -35,9 +36,11 @@ static bool is_advice(const suspect *s)
     return s->kind->place == ASSAY_AT_ADVICE || s->evidence->severity == 0;
 }
 
-/* What comes first whenever it was: a worker that is gone; then what is wrong, what is odd, and advice. */
+/* What comes first whenever it was: a worker that is gone; then what is wrong, what is odd, advice, and what did no harm. */
 static int tier_of(const suspect *s)
 {
+    if (s->harmless)
+        return 4;
     if (is_advice(s))
         return 3;
     if (s->kind->place == ASSAY_AT_WORKERS)
@@ -103,6 +106,37 @@ static int by_time_and_place(const void *a, const void *b)
 static bool explains(const suspect *a, const suspect *b)
 {
     return (a->kind->explains & assay_finding_bit(b->evidence)) != 0 || a->evidence->rule == b->evidence->rule;
+}
+
+/* Healthy trainings have it as well, and the losses came to no harm. A rule that somebody asked for is taken at its
+ * word. */
+static bool does_no_harm_to_losses(const suspect *s, const assay_course_harm *harm)
+{
+    const assay_onset_span *began = &s->evidence->began;
+    if (s->kind->proof == ASSAY_PROVES_ITSELF || !s->evidence->unasked || !harm->well)
+        return false;
+    if (s->kind->proof == ASSAY_BY_COURSE || (began->mode != harm->mode && harm->mode != ASSAY_MODE_GLOBAL))
+        return true;
+    const bool own = harm->mode == ASSAY_MODE_GLOBAL; /* steps are the trial's own */
+    const int64_t from = own ? began->step - (began->to - began->from) : began->from,
+                  to = own ? began->step : began->to;
+    bool set_back = to > harm->seen;
+    for (size_t i = 0; i < harm->setbacks; i++)
+        set_back = set_back || (from <= harm->setback[i].to && to >= harm->setback[i].from);
+    return !set_back;
+}
+
+/* What proves itself and may come of it is harm as well. */
+static void find_harmless(suspect *list, size_t count, const assay_course_harm *harm)
+{
+    for (size_t i = 0; i < count; i++) {
+        suspect *s = &list[i];
+        s->harmless = does_no_harm_to_losses(s, harm);
+        for (size_t k = 0; s->harmless && k < count; k++)
+            s->harmless = list[k].kind->proof != ASSAY_PROVES_ITSELF || is_advice(&list[k]) ||
+                          (s->kind->explains & assay_finding_bit(list[k].evidence)) == 0 ||
+                          list[k].evidence->began.step < s->evidence->began.step;
+    }
 }
 
 /* A rate that is too high drives the loss up before any update is as large as the weights, or they have grown. */
@@ -439,12 +473,15 @@ static int make_cause(suspect *list, size_t count, size_t first, const assay_cou
                          .began = s->evidence->began,
                          .advice = s->kind->advice,
                          .record = s->kind->record,
-                         .wrong = s->evidence->severity > 0 &&
+                         .harmless = s->harmless,
+                         .wrong = s->evidence->severity > 0 && !s->harmless &&
                                   !(s->kind->place == ASSAY_AT_ADVICE && s->kind->most == ASSAY_POSSIBLE),
                          .evidence = assay_alloc_zeroed(count - first, sizeof *out->evidence)};
     ASSAY_HAVE(out->evidence);
     for (size_t i = first; i < count; i++) {
         if (list[i].folded || (i > first && !explains(s, &list[i])))
+            continue;
+        if (list[i].harmless && list[i].at < s->at) /* it stands behind for what it is, and was before */
             continue;
         list[i].folded = true;
         out->evidence[out->explained++] = list[i].number;
@@ -476,6 +513,8 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
     all.odd = odd_worker(evidence, count, given->workers);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         list[i] = (suspect){.evidence = &evidence[i], .kind = assay_cause_of(&evidence[i], facts), .number = i};
+    if (status == ASSAY_OK)
+        find_harmless(list, count, &facts->harm);
     if (status == ASSAY_OK)
         let_courses_wait(list, count);
     if (status == ASSAY_OK)

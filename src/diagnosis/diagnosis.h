@@ -47,6 +47,7 @@ typedef struct assay_evidence {
     bool lasts;           /* it goes on to the last saved step of the mode */
     bool half;            /* the tensors have 16 bits an element, or fewer */
     bool proven;          /* the rule has a first cause and the records prove it */
+    bool unasked;         /* the rule is one of a set of which a trial takes what it has data for */
     double value;         /* of the first finding */
     const char *note;     /* "" */
     const char *sentence; /* the finding in the words of its rule, without a full stop */
@@ -60,6 +61,18 @@ typedef struct assay_data_change {
     int64_t close, late; /* the trial's own steps up to which what follows of it is seen, and a course that turns */
 } assay_data_change;
 
+/* Of a training whose losses came down and stayed there: where a loss was set back all the same (rules/loss_harm.h). */
+enum { ASSAY_SETBACKS = 32 };
+typedef struct assay_course_harm {
+    bool well;    /* else nothing is known, and the rest is not set */
+    int mode;     /* of the steps, which are the trial's own with ASSAY_MODE_GLOBAL */
+    int64_t seen; /* what begins up to there is followed by enough losses to see it */
+    struct {
+        int64_t from, to; /* what began in between may be why */
+    } setback[ASSAY_SETBACKS];
+    size_t setbacks;
+} assay_course_harm;
+
 /* Facts of the course beside findings. Losses are those of training, all workers together; NaN: unknown. */
 typedef struct assay_course_facts {
     const char *loss;                         /* its name; "" */
@@ -68,6 +81,7 @@ typedef struct assay_course_facts {
     double loss_error;                        /* of a difference of two levels, by noise; 0: unknown */
     double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
     assay_data_change changed;
+    assay_course_harm harm;
     double inputs;     /* the usual magnitude of what training is fed, floating-point numbers; 0: unknown */
     bool never_gained; /* the loss of evaluation hardly came down while that of training did */
     int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
@@ -84,7 +98,8 @@ typedef struct assay_cause {
     assay_onset_span began;
     const char *advice; /* what to do; "" */
     const char *record; /* what to record to know more; "" */
-    bool wrong;         /* something is wrong; else it is advice */
+    bool wrong;         /* something is wrong; else it is advice, or what healthy trainings have as well */
+    bool harmless;      /* it would be wrong, were it asked for or had any loss come to harm by it */
     size_t *evidence;   /* numbers in the list given, the first is the one that led here; owned */
     size_t explained;
 } assay_cause;

@@ -38,7 +38,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     put_text(out, trial->trial->name);
     put_text(out, rule->instance->name);
     put_text(out, report_kind(rule));
-    put_text(out, assay_severity_name(rule->instance->severity));
+    put_text(out, assay_severity_name(rule->severity));
     assay_put_format(out, "%s,%" PRIu64 ",%" PRIu64 ",", assay_verdict_status_name(rule->status),
                      report_datapoints(rule), report_findings_total(rule));
     if (first && !first->time)
@@ -101,7 +101,7 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     put_text(out, trial->trial->name);
     put_text(out, instance->name);
     put_text(out, report_kind(rule));
-    put_text(out, assay_severity_name(instance->severity));
+    put_text(out, assay_severity_name(rule->severity));
     if (f->time)
         assay_put_format(out, ",,,");
     else

@@ -168,7 +168,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     const assay_instance *instance = rule->instance;
     begin_row(w, 4);
     ASSAY_JW(w, "name", instance->name, "rule", report_kind(rule), "status", assay_verdict_status_name(rule->status),
-             "severity", assay_severity_name(instance->severity));
+             "severity", assay_severity_name(rule->severity));
     if (instance->params)
         assay_instance_put_parameters(instance, assay_jw_value(w, "parameters"));
     else

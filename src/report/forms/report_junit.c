@@ -163,7 +163,7 @@ static void put_rule(const assay_report *report, const assay_trial_outcome *tria
         put_summary(trial->info, rule, &message);
         put_evidence(trial, rule, &body);
         if (stops)
-            put_fault(out, "failure", assay_severity_name(rule->instance->severity), &message, &body);
+            put_fault(out, "failure", assay_severity_name(rule->severity), &message, &body);
         else
             put_output(out, &message, &body);
     } else if (rule->status == ASSAY_RULE_ERROR || (rule->status == ASSAY_NO_DATA && stops)) {

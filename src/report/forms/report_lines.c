@@ -42,8 +42,8 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     const assay_finding *first = report_first(rule);
     assay_jw w = begin(out, "rule", trial);
     ASSAY_JW(&w, "name", rule->instance->name, "rule", report_kind(rule), "severity",
-             assay_severity_name(rule->instance->severity), "status", assay_verdict_status_name(rule->status),
-             "datapoints", report_datapoints(rule), "findings", report_findings_total(rule));
+             assay_severity_name(rule->severity), "status", assay_verdict_status_name(rule->status), "datapoints",
+             report_datapoints(rule), "findings", report_findings_total(rule));
     if (first)
         assay_jw_i64(&w, first->time ? "first_time_us" : "first_step", first->step);
     assay_jw_text_n(&w, "message", rule->message ? rule->message : "", rule->message_size);

@@ -41,7 +41,7 @@ static int take_rules(assay_report_history *h, const assay_outcome *outcome, con
 {
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
-        if (assay_history_put_mark(h, rule.instance->name, rule.instance->severity, mark_of(rule.status)) != ASSAY_OK)
+        if (assay_history_put_mark(h, rule.instance->name, rule.severity, mark_of(rule.status)) != ASSAY_OK)
             return ASSAY_ENOMEM;
     }
     return ASSAY_OK;

@@ -253,6 +253,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
                           .tensor = first->time ? "" : report_finding_tensor(g->trial->info, first),
                           .began = span_of(g, first),
                           .value = first->value,
+                          .unasked = g->rule->instance->optional,
                           .note = first->note ? first->note : ""};
     if (first->time && !report_is_in_traces(g->rule)) /* what is slow is not wrong */
         e->severity = ASSAY_INFO;
@@ -308,6 +309,27 @@ static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_c
     return taken->what ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* Takes where losses of a training that is well were set back. */
+static void take_harm(const cJSON *harm, assay_course_harm *taken)
+{
+    const char *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(harm, "mode"));
+    const double seen = number_of(harm, "seen");
+    const cJSON *range;
+    if (!mode || isnan(seen))
+        return;
+    *taken = (assay_course_harm){.well = true, .mode = assay_mode_parse(mode, strlen(mode)), .seen = (int64_t)seen};
+    cJSON_ArrayForEach(range, cJSON_GetObjectItemCaseSensitive(harm, "setbacks"))
+    {
+        const double from = cJSON_GetNumberValue(cJSON_GetArrayItem(range, 0));
+        const double to = cJSON_GetNumberValue(cJSON_GetArrayItem(range, 1));
+        taken->well = taken->well && !isnan(from) && !isnan(to) && taken->setbacks < ASSAY_SETBACKS;
+        if (!taken->well)
+            return;
+        taken->setback[taken->setbacks].from = (int64_t)from;
+        taken->setback[taken->setbacks++].to = (int64_t)to;
+    }
+}
+
 /* Takes what LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a
  * loss of evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and
  * Confusion of classes that are taken for others. They come from members of the report, so a number may be anything. */
@@ -326,6 +348,8 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
             facts->least_at = isnan(at) ? 0 : (int64_t)at;
             facts->loss_error = isnan(error) ? 0 : error;
         }
+        if (strcmp(report_kind(rule), "LossNotDecreasing") == 0)
+            take_harm(cJSON_GetObjectItemCaseSensitive(members, "harm"), &facts->harm);
         facts->moved = strcmp(report_kind(rule), "WeightCourse") == 0 && moved > 0 ? moved : facts->moved;
         if (number_of(members, "magnitude") > 0)
             facts->inputs = number_of(members, "magnitude");
@@ -348,7 +372,7 @@ static int make(const assay_outcome *outcome, const assay_trial_outcome *trial, 
     int status = ASSAY_OK;
     facts.workers = trial->status == ASSAY_OK && trial->info ? assay_trial_workers(trial->info) : 0;
     for (size_t i = 0; status == ASSAY_OK && trial->status == ASSAY_OK && i < outcome->job->rule_count; i++) {
-        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        const report_rule rule = report_rule_undiagnosed(outcome, trial, i, false);
         status = take_facts(&rule, out, &facts);
         if (status != ASSAY_OK || rule.status != ASSAY_ISSUES_FOUND || !rule.findings || rule.findings->kept == 0)
             continue;
@@ -358,6 +382,26 @@ static int make(const assay_outcome *outcome, const assay_trial_outcome *trial, 
     if (status != ASSAY_OK)
         report_diagnosis_release(out);
     return status;
+}
+
+/* A finding that did no harm is told as what it is, and is no warning. */
+assay_severity report_severity_of(const assay_outcome *outcome, const assay_trial_outcome *trial,
+                                  const report_rule *rule)
+{
+    assay_severity severity = rule->instance->severity;
+    report_diagnosis d;
+    if (severity == ASSAY_INFO || !rule->instance->optional || rule->status != ASSAY_ISSUES_FOUND ||
+        report_diagnose(outcome, trial, &d) != ASSAY_OK)
+        return severity;
+    bool told = false, harmless = true;
+    for (size_t c = 0; c < d.is.causes; c++)
+        for (size_t i = 0; i < d.is.cause[c].explained; i++)
+            if (outcome->job->rules[d.evidence[d.is.cause[c].evidence[i]].rule] == rule->instance) {
+                told = true;
+                harmless = harmless && d.is.cause[c].harmless;
+            }
+    report_diagnosis_release(&d);
+    return told && harmless ? ASSAY_INFO : severity;
 }
 
 static void release_kept(void *made)

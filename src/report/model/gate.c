@@ -20,7 +20,7 @@ static bool is_allowed(const assay_gate *gate, const assay_instance *instance)
 /* ASSAY_RULE_ERROR stops a gate too: what could not be tested is not known to be good. */
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule)
 {
-    if (!gate->on || rule->instance->severity < gate->least)
+    if (!gate->on || rule->severity < gate->least)
         return false;
     switch (rule->status) {
     case ASSAY_ISSUES_FOUND:

@@ -37,7 +37,7 @@ int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *
     for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         const assay_finding *first = report_first(&rule);
-        places[i] = (place){i, RANK[rule.status], (int)rule.instance->severity, first ? first->step : INT64_MAX};
+        places[i] = (place){i, RANK[rule.status], (int)rule.severity, first ? first->step : INT64_MAX};
     }
     if (status == ASSAY_OK && count > 0)
         qsort(places, count, sizeof *places, by_weight);

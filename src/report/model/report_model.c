@@ -7,29 +7,45 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "report/model/diagnosis.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
 
 /* Every form of a report reads rules through this, so that a trial that could not be opened, a rule that never ran
  * and a verdict look alike. */
-report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation)
+report_rule report_rule_undiagnosed(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i,
+                                    bool aggregation)
 {
     static const char unread[] = "The trial could not be opened.";
     const assay_rule_outcome *list = aggregation ? trial->aggregations : trial->rules;
     if (trial->status != ASSAY_OK || !list) {
         const assay_instance *instance = aggregation ? outcome->job->aggregations[i] : outcome->job->rules[i];
-        return (report_rule){instance, NULL, ASSAY_RULE_ERROR, NULL, NULL, unread, sizeof unread - 1, 0};
+        return (report_rule){instance,          NULL, ASSAY_RULE_ERROR,  NULL, NULL, unread,
+                             sizeof unread - 1, 0,    instance->severity};
     }
     const assay_verdict *v = &list[i].verdict;
-    report_rule rule = {list[i].instance, v->findings,
-                        v->status,        &v->json,
-                        &v->text,         (const char *)v->message.data,
-                        v->message.size,  v->status == ASSAY_NO_DATA ? 0 : v->untested};
+    report_rule rule = {list[i].instance,
+                        v->findings,
+                        v->status,
+                        &v->json,
+                        &v->text,
+                        (const char *)v->message.data,
+                        v->message.size,
+                        v->status == ASSAY_NO_DATA ? 0 : v->untested,
+                        list[i].instance->severity};
     if (rule.instance->status != ASSAY_OK) { /* it never ran: its own error is the message */
         rule.status = ASSAY_RULE_ERROR;
         rule.message = rule.instance->error.text;
         rule.message_size = strlen(rule.message);
     }
+    return rule;
+}
+
+report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation)
+{
+    report_rule rule = report_rule_undiagnosed(outcome, trial, i, aggregation);
+    if (!aggregation)
+        rule.severity = report_severity_of(outcome, trial, &rule);
     return rule;
 }
 

@@ -13,11 +13,15 @@ typedef struct report_rule {
     const assay_buf *json, *text;   /* NULL: nothing */
     const char *message;            /* not terminated */
     size_t message_size;
-    size_t untested; /* of the rules that it stands for, those that had nothing to test */
+    size_t untested;         /* of the rules that it stands for, those that had nothing to test */
+    assay_severity severity; /* the job's; info where what was found did no harm (report_severity_of()) */
 } report_rule;
 
 /* Rule i of the trial (aggregation i when `aggregation`). */
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation);
+/* The same with the severity of the job, for what the diagnosis is made of. */
+report_rule report_rule_undiagnosed(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i,
+                                    bool aggregation);
 
 /* The numbers of a trial's rules in the order in which every form goes through them: those that found something, that
  * could not run, that had nothing to test, that found nothing. In each the severest come first, then those whose first

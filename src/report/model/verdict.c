@@ -97,12 +97,13 @@ static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *
     assay_buf_release(&part);
 }
 
-/* Advice, where nothing is wrong: "; the losses did not improve any more at step 285 (Overtraining)". */
+/* Advice, where nothing is wrong: "; the losses did not improve any more at step 285 (Overtraining)"; and what did no
+ * harm: "; worth knowing: gradient/fc.weight jumped at step 51 (NormSpike)". */
 static void put_advice(const report_diagnosis *d, assay_buf *out)
 {
     if (d->is.causes == 0)
         return;
-    assay_put_format(out, "; ");
+    assay_put_format(out, d->is.cause[0].harmless ? "; worth knowing: " : "; ");
     assay_put_bytes(out, d->is.cause[0].sentence, strlen(d->is.cause[0].sentence));
     put_rules(d, d->is.cause[0].evidence, 1, " (", ")", out);
     if (d->is.causes > 1)

@@ -44,7 +44,7 @@ static void put_row(const assay_report *report, size_t t, size_t i, doc *d)
     doc_cell_name(d, rule.instance->name);
     doc_cell_name(d, report->outcome->trial_count > 1 ? trial->trial->name : "");
     doc_cell(d);
-    doc_put_badge(d, tone_of(&rule), assay_severity_name(rule.instance->severity));
+    doc_put_badge(d, tone_of(&rule), assay_severity_name(rule.severity));
     doc_cell(d);
     if (report_datapoints(&rule) > 0)
         doc_put(d, "%" PRIu64 " of %" PRIu64, report_findings_total(&rule), report_datapoints(&rule));
@@ -130,7 +130,7 @@ static void begin_card(const assay_report *report, size_t t, size_t i, const ass
         doc_lines(d, rule.message ? rule.message : "", rule.message_size);
         return;
     }
-    doc_put_dim(d, "(%s)", assay_severity_name(rule.instance->severity));
+    doc_put_dim(d, "(%s)", assay_severity_name(rule.severity));
     if (cause && cause->name[0])
         put_cause(cause, d);
     else

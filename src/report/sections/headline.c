@@ -101,7 +101,7 @@ static int find_place(const assay_outcome *outcome, const assay_trial_outcome *t
     for (size_t i = 0; i < outcome->job->rule_count && trial->status == ASSAY_OK; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         const bool found = rule.status == ASSAY_ISSUES_FOUND;
-        const int severity = found ? (int)rule.instance->severity : -1;
+        const int severity = found ? (int)rule.severity : -1;
         const standing one = severity > ASSAY_INFO             ? FOUND
                              : rule.status == ASSAY_RULE_ERROR ? FAILED
                              : found                           ? ADVISED

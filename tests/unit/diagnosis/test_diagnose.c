@@ -482,6 +482,67 @@ static void test_mode_of_the_course(void)
     }
 }
 
+/* What healthy trainings have as well is no warning where the losses came down and no loss stands higher behind it. It is
+ * one where losses did not come down, where one was set back there, where too few losses follow, where somebody asked for
+ * the rule, and where something that proves itself may come of it. */
+static void test_harm(void)
+{
+    enum { WELL, UNKNOWN, SET_BACK, ELSEWHERE, TOO_LATE, ASKED, PROVEN, BEFORE, TURNS };
+    static const bool wrong[TURNS] = {
+        [UNKNOWN] = true, [SET_BACK] = true, [TOO_LATE] = true, [ASKED] = true, [PROVEN] = true};
+    for (int turn = 0; turn < TURNS; turn++) {
+        assay_evidence list[] = {evidence_of(0, "WeightCourse", "jump", 50, ASSAY_ROLE_WEIGHT),
+                                 turn == BEFORE
+                                     ? evidence_of(1, "WeightFrozenDespiteGradient", "", 40, ASSAY_ROLE_WEIGHT)
+                                     : evidence_of(1, "ExplodingTensor", "", 60, ASSAY_ROLE_LOSS)};
+        assay_course_facts facts = NO_FACTS;
+        assay_diagnosis d;
+        list[0].unasked = turn != ASKED;
+        facts.harm = (assay_course_harm){.well = turn != UNKNOWN,
+                                         .mode = ASSAY_MODE_TRAIN,
+                                         .seen = turn == TOO_LATE ? 49 : 300,
+                                         .setback = {{45, 51}},
+                                         .setbacks = turn == SET_BACK || turn == ELSEWHERE};
+        if (turn == ELSEWHERE)
+            facts.harm.setback[0].from = 51;
+        diagnose(list, turn == PROVEN || turn == BEFORE ? 2 : 1, &facts, &d);
+        size_t at = 0;
+        while (at + 1 < d.causes && strcmp(d.cause[at].name, "weights-jumped") != 0)
+            at++;
+        CU_ASSERT_STRING_EQUAL(d.cause[at].name, "weights-jumped");
+        CU_ASSERT_EQUAL(d.cause[at].wrong, wrong[turn]);
+        CU_ASSERT_EQUAL(d.cause[at].harmless, !wrong[turn]);
+        CU_ASSERT_EQUAL(at, turn == BEFORE);
+        assay_diagnosis_release(&d);
+    }
+}
+
+<<<<<<< HEAD
+=======
+/* Of classes that are mistaken no step is asked for; what proves itself asks for no harm; harm is told by the trial's own
+ * steps where losses have no mode. */
+static void test_harm_of_courses(void)
+{
+    assay_course_facts facts = NO_FACTS;
+    assay_evidence list[] = {evidence_of(0, "ClassImbalance", "misprediction", 290, ASSAY_ROLE_LABEL),
+                             evidence_of(1, "WeightFrozenDespiteGradient", "", 50, ASSAY_ROLE_WEIGHT),
+                             evidence_of(2, "LossSpike", "", 290, ASSAY_ROLE_LOSS)};
+    assay_diagnosis d;
+    for (size_t i = 0; i < 3; i++)
+        list[i].unasked = true;
+    list[2].began.step = 40;
+    facts.harm = (assay_course_harm){
+        .well = true, .mode = ASSAY_MODE_GLOBAL, .seen = 280, .setback = {{285, 295}}, .setbacks = 1};
+    diagnose(list, 3, &facts, &d);
+    CU_ASSERT_EQUAL_FATAL(d.causes, 3);
+    CU_ASSERT_STRING_EQUAL(d.cause[0].name, "weight-not-updated");
+    CU_ASSERT_TRUE(d.cause[0].wrong);
+    CU_ASSERT_EQUAL(d.cause[0].explained, 1);
+    CU_ASSERT_TRUE(d.cause[1].harmless && d.cause[2].harmless);
+    assay_diagnosis_release(&d);
+}
+
+>>>>>>> 976a5d08 (diagnosis: call wrong what healthy trainings have as well only where a loss shows harm)
 int main(void)
 {
     CU_TestInfo tests[] = {{"course unknown", test_course_unknown},
@@ -504,6 +565,8 @@ int main(void)
                            {"not finite on one", test_not_finite_on_one},
                            {"any order", test_any_order},
                            {"rules' own words", test_rules_own_words},
+                           {"harm", test_harm},
+                           {"harm of courses", test_harm_of_courses},
                            {"pages", test_pages},
                            CU_TEST_INFO_NULL};
     return unit_main("diagnose", tests);
