@@ -21,6 +21,8 @@
 #include <assay/rule.h>
 #include <assay/search.h>
 
+#include "counted.h"
+
 enum { APPEARED, DTYPE, FILES, OPTIMIZER, SHAPE, TIED, VANISHED, TESTS };
 static const char *const tests[] = {
     [APPEARED] = "appeared", [DTYPE] = "dtype", [FILES] = "files",       [OPTIMIZER] = "optimizer",
@@ -178,22 +180,6 @@ static int test(const walk *w, int kind, bool fired, uint64_t step, const char *
     return w->wanted[kind] && in_range(w, finding.step) ? assay_findings_test(w->findings, fired, &finding) : ASSAY_OK;
 }
 
-static uint64_t find_dimension(const assay_counter *counter, int64_t key)
-{
-    uint64_t low = 0, high = assay_counter_size(counter);
-    int64_t a = 0, b = 0;
-    uint64_t count = 0;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        assay_counter_get(counter, middle, &a, &b, &count);
-        if (a < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A row's value. One that no form has, of a damaged state, is 0. */
 static uint64_t form_of(double row)
 {
@@ -207,7 +193,7 @@ static void print_shape(const walk *w, double row, char *out, size_t room)
     size_t used = (size_t)snprintf(out, room, "[");
     for (int d = 0; d < ASSAY_MAX_DIMS && used < room; d++) {
         const int64_t key = hash * ASSAY_MAX_DIMS + d;
-        const uint64_t at = find_dimension(counter, key);
+        const uint64_t at = counted_not_before(counter, key, INT64_MIN);
         int64_t a = 0, length = 0;
         uint64_t count = 0;
         if (at == assay_counter_size(counter))

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counted.h"
 #include "selection.h"
 
 enum { TABLES, OTHERS, CODES };
@@ -143,26 +144,10 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-/* The first pair of the counter whose key is not below `key`. */
-static uint64_t pair_not_below(const assay_counter *counter, int64_t key)
-{
-    uint64_t low = 0, high = assay_counter_size(counter), count;
-    int64_t a, b;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        assay_counter_get(counter, middle, &a, &b, &count);
-        if (a < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static uint64_t times_fed(const assay_counter *counter, uint32_t codes, uint64_t row)
 {
     const int64_t key = -1 - key_of(codes, row);
-    const uint64_t at = pair_not_below(counter, key);
+    const uint64_t at = counted_not_before(counter, key, INT64_MIN);
     int64_t a = 0, b;
     uint64_t count = 0;
     if (at < assay_counter_size(counter))
@@ -172,7 +157,7 @@ static uint64_t times_fed(const assay_counter *counter, uint32_t codes, uint64_t
 
 static bool has_codes(const assay_counter *counter, uint32_t tensor)
 {
-    const uint64_t at = pair_not_below(counter, -1 - key_of(tensor, UINT32_MAX >> 1));
+    const uint64_t at = counted_not_before(counter, -1 - key_of(tensor, UINT32_MAX >> 1), INT64_MIN);
     int64_t a = 0, b;
     uint64_t count;
     if (at < assay_counter_size(counter))
@@ -182,7 +167,7 @@ static bool has_codes(const assay_counter *counter, uint32_t tensor)
 
 static bool is_told_by_name(const assay_counter *counter, uint32_t table)
 {
-    const uint64_t at = pair_not_below(counter, named_key(table));
+    const uint64_t at = counted_not_before(counter, named_key(table), INT64_MIN);
     int64_t a = 0, b;
     uint64_t count;
     if (at < assay_counter_size(counter))
@@ -258,7 +243,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     const assay_counter *counter = ((const assay_common_state *)state)->counter;
     const double share = assay_param_real(rule->params, "share");
-    const uint64_t size = assay_counter_size(counter), begin = pair_not_below(counter, 0);
+    const uint64_t size = assay_counter_size(counter), begin = counted_not_before(counter, 0, INT64_MIN);
     int status = ASSAY_OK;
     uint32_t tables = 0;
     for (uint64_t i = begin; i < size;) {

@@ -276,8 +276,8 @@ static assay_onset *onsets_without(const assay_common_state *s, const assay_coun
         if (!o || (o->first_bad != ASSAY_NO_STEP && o->first_bad <= row.step) ||
             updates_passes(left_out, row.worker, row.step))
             continue;
-        uint64_t before = entry_not_before(s->counter, row.worker, row.step);
-        uint64_t first = entry_not_before(s->counter, row.worker, INT64_MIN);
+        uint64_t before = counted_not_before(s->counter, row.worker, row.step);
+        uint64_t first = counted_not_before(s->counter, row.worker, INT64_MIN);
         while (before > first && updates_passes(left_out, row.worker, skipped_step(s->counter, before - 1)))
             before--;
         o->first_bad = row.step;

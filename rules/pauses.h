@@ -106,5 +106,5 @@ static inline bool pauses_gradient_ends(const pauses *p, uint32_t weight, uint32
 /* Did the worker save gradients, of whatever weights, at `least` steps from this one on? O(log steps). */
 static inline bool pauses_gradients_go_on(const pauses *p, uint32_t worker, int64_t step, uint64_t least)
 {
-    return entry_not_before(p->saved, worker, INT64_MAX) - entry_not_before(p->saved, worker, step) >= least;
+    return counted_not_before(p->saved, worker, INT64_MAX) - counted_not_before(p->saved, worker, step) >= least;
 }

@@ -37,8 +37,8 @@ static inline int64_t skipped_step(const assay_counter *steps, uint64_t i)
 /* Is there an entry of the worker between two steps? */
 static inline bool skipped_any_between(const assay_counter *steps, uint32_t worker, int64_t from, int64_t to)
 {
-    uint64_t begin = entry_not_before(steps, worker, from) + updates_passes(steps, worker, from);
-    return entry_not_before(steps, worker, to) > begin;
+    uint64_t begin = counted_not_before(steps, worker, from) + updates_passes(steps, worker, from);
+    return counted_not_before(steps, worker, to) > begin;
 }
 
 /* Fills skipped[i] for entries [from, to) of `bad`, which are one worker's: is it such an update, by points 1 to 3? */
@@ -60,8 +60,8 @@ static inline void skipped_mark(const assay_counter *judged, const assay_counter
 static inline int skipped_add(const assay_counter *judged, const assay_counter *bad, uint32_t worker, uint64_t from,
                               uint64_t to, const bool *skipped, assay_counter *left_out)
 {
-    uint64_t first = entry_not_before(judged, worker, INT64_MIN);
-    uint64_t tested = entry_not_before(judged, worker, INT64_MAX) - first, leading = 0, later = 0;
+    uint64_t first = counted_not_before(judged, worker, INT64_MIN);
+    uint64_t tested = counted_not_before(judged, worker, INT64_MAX) - first, leading = 0, later = 0;
     while (from + leading < to && leading < tested && skipped[from + leading] &&
            skipped_step(bad, from + leading) == skipped_step(judged, first + leading))
         leading++;
@@ -90,7 +90,7 @@ static inline assay_counter *skipped_updates(const assay_counter *judged, const 
         int64_t worker, step;
         uint64_t count;
         assay_counter_get(bad, from, &worker, &step, &count);
-        to = entry_not_before(bad, (uint32_t)worker + 1, INT64_MIN);
+        to = counted_not_before(bad, (uint32_t)worker + 1, INT64_MIN);
         skipped_mark(judged, bad, from, to, skipped);
         status = skipped_add(judged, bad, (uint32_t)worker, from, to, skipped, left_out);
     }

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "counted.h"
 #include "gradients.h"
 #include "robust.h"
 
@@ -183,26 +184,10 @@ static inline assay_counter *updates_between(const assay_trial *trial, const ass
     return NULL;
 }
 
-/* The first entry of a count of (worker, step) that is not before this one; its size: none. O(log n). */
-static inline uint64_t entry_not_before(const assay_counter *steps, uint32_t worker, int64_t step)
-{
-    uint64_t low = 0, high = assay_counter_size(steps);
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2, count;
-        int64_t a, b;
-        assay_counter_get(steps, middle, &a, &b, &count);
-        if (a < worker || (a == worker && b < step))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Is (worker, step) among them? O(log n). */
 static inline bool updates_passes(const assay_counter *passed, uint32_t worker, int64_t step)
 {
-    uint64_t i = entry_not_before(passed, worker, step), count;
+    uint64_t i = counted_not_before(passed, worker, step), count;
     int64_t a, b;
     if (i == assay_counter_size(passed))
         return false;
