@@ -212,6 +212,13 @@ void *assay_realloc_array(void *old, size_t count, size_t size)
     return assay_alloc_note(assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : realloc(old, bytes ? bytes : 1));
 }
 
+char *assay_get_copy(assay_cursor *in)
+{
+    size_t length;
+    const char *text = assay_get_text(in, &length);
+    return assay_copy_bytes_as_text(text, length);
+}
+
 char *assay_copy_bytes_as_text(const char *bytes, size_t length)
 {
     if (length == SIZE_MAX)

@@ -8,6 +8,7 @@
  * points. Without the variable a check costs one comparison. */
 #pragma once
 
+#include <assay/pack.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -46,3 +47,6 @@ void *assay_alloc_note(void *memory);
 /* A copy that the caller frees; NULL without memory. */
 char *assay_copy_text(const char *text);
 char *assay_copy_bytes_as_text(const char *bytes, size_t length);
+/* A copy of the text that assay_get_text() gives, which the caller frees: an empty one where the cursor has failed; NULL
+ * without memory. */
+char *assay_get_copy(assay_cursor *in);

@@ -176,9 +176,7 @@ static int run_output_make(assay_comm *comm, assay_output *output, const char *n
     ASSAY_THEN(status, assay_comm_broadcast(comm, &text));
     if (status == ASSAY_OK && !*path) {
         assay_cursor in = assay_cursor_over(text.data, text.size);
-        size_t length;
-        const char *there = assay_get_text(&in, &length);
-        *path = assay_copy_bytes_as_text(there, length);
+        *path = assay_get_copy(&in);
     }
     ASSAY_THEN(status, assay_comm_agree(
                            comm, *path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name), err));

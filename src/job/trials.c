@@ -416,13 +416,6 @@ void assay_job_pack_trials(const assay_job *job, assay_buf *out)
     }
 }
 
-static char *take_text(assay_cursor *in)
-{
-    size_t length = 0;
-    const char *text = assay_get_text(in, &length);
-    return assay_copy_bytes_as_text(text, length);
-}
-
 /* From another rank of the same run; lengths are checked all the same. */
 int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
 {
@@ -432,8 +425,8 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
     bool made = fresh.trials != NULL;
     for (uint64_t i = 0; made && i < count; i++) {
         assay_job_trial *trial = &fresh.trials[fresh.trial_count++];
-        trial->path = take_text(in);
-        trial->name = take_text(in);
+        trial->path = assay_get_copy(in);
+        trial->name = assay_get_copy(in);
         trial->plain = trial->path ? plain_path(trial->path) : NULL;
         made = trial->plain && trial->name && assay_trial_options_unpack(in, &trial->options) != ASSAY_ENOMEM;
     }

@@ -585,6 +585,17 @@ int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
     return status;
 }
 
+size_t assay_store_read_head(assay_store *store, const char *path, void *bytes, size_t size)
+{
+    assay_store_file *file = NULL;
+    size_t got = 0;
+    if (assay_store_open_file(store, path, &file, NULL) != ASSAY_OK ||
+        assay_store_read_at(file, 0, bytes, size, &got, NULL) != ASSAY_OK)
+        got = 0;
+    assay_store_close_file(file);
+    return got;
+}
+
 bool assay_store_waits(const assay_store *store)
 {
     return store->ops->waits && store->ops->waits(store);

@@ -129,6 +129,8 @@ void assay_store_pack_sizes(const assay_store *store, assay_buf *out);
 int assay_store_join_sizes(assay_store *store, assay_cursor *in, assay_error *err);
 /* True when the storage holds what is read of it against checksums of its own. */
 bool assay_store_file_is_summed(const assay_store_file *file);
+/* Reads up to `size` bytes from a file's beginning; how many there are, and 0 where it cannot be read. */
+size_t assay_store_read_head(assay_store *store, const char *path, void *bytes, size_t size);
 /* Reads up to `size` bytes at `offset`; *got is smaller only at the end of the file. Honours ASSAY_FAULT_READ. */
 int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                         assay_error *err);

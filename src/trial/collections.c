@@ -87,13 +87,6 @@ void assay_collections_pack(const assay_collections *c, assay_buf *out)
     }
 }
 
-static char *get_copy(assay_cursor *in)
-{
-    size_t length = 0;
-    const char *text = assay_get_text(in, &length);
-    return assay_copy_bytes_as_text(text, length);
-}
-
 static int get_texts(assay_cursor *in, char ***list, size_t *count)
 {
     /* Two passes: the first counts bytes, so that the list and its texts are one allocation. */
@@ -124,13 +117,13 @@ int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error
     assay_collections read = {.num_workers = assay_get_u32(in)};
     const bool has_file = assay_get_u8(in) != 0;
     if (has_file)
-        read.file = get_copy(in);
+        read.file = assay_get_copy(in);
     uint64_t many = assay_get_count(in, 4 + 8 + 8);
     read.list = assay_alloc_zeroed(many, sizeof *read.list);
     int status = !read.list || (has_file && !read.file) ? ASSAY_ENOMEM : in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     while (read.count < many && status == ASSAY_OK) {
         assay_collection *one = &read.list[read.count++];
-        one->name = get_copy(in);
+        one->name = assay_get_copy(in);
         status = one->name ? get_texts(in, &one->regex, &one->regexes) : ASSAY_ENOMEM;
         ASSAY_THEN(status, get_texts(in, &one->tensor, &one->tensors));
     }

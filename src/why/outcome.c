@@ -84,10 +84,8 @@ int assay_why_outcome(assay_comm *comm, assay_outcome *outcome, const assay_engi
     ASSAY_THEN(status, assay_comm_broadcast(comm, &jobs));
     assay_cursor in = assay_cursor_over(jobs.data, jobs.size);
     while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
-        size_t length;
         const uint64_t number = assay_get_u64(&in);
-        const char *text = assay_get_text(&in, &length);
-        char *path = text ? assay_copy_bytes_as_text(text, length) : NULL;
+        char *path = assay_get_copy(&in);
         assay_why *why = NULL;
         status = assay_comm_agree(
             comm, path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for the outputs of jobs"), err);

@@ -117,10 +117,8 @@ static int unpack_rule(assay_cursor *in, assay_partial_rule *r, const assay_rule
     uint8_t has = assay_get_u8(in);
     r->unreadable = assay_get_u64(in);
     if (has & HAS_FAILED) {
-        size_t length;
         r->status = (int)assay_get_i64(in);
-        const char *text = assay_get_text(in, &length);
-        r->error = assay_copy_bytes_as_text(text, length);
+        r->error = assay_get_copy(in);
         ASSAY_HAVE(r->error);
     }
     if (!(has & HAS_STATE))

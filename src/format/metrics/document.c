@@ -37,14 +37,11 @@ typedef struct document {
 bool metrics_may_be_document(assay_store *store, const char *path)
 {
     char head[64];
-    size_t got = 0, at = 0;
-    assay_store_file *file = NULL;
-    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
-                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
-    assay_store_close_file(file);
-    while (read && at < got && strchr(" \t\r\n", head[at]))
+    const size_t got = assay_store_read_head(store, path, head, sizeof head);
+    size_t at = 0;
+    while (at < got && strchr(" \t\r\n", head[at]))
         at++;
-    return read && at < got && (head[at] == '{' || head[at] == '[');
+    return at < got && (head[at] == '{' || head[at] == '[');
 }
 
 /* Takes a list of numbers and nulls. False: it holds something else, or the text is no JSON. */

@@ -39,13 +39,9 @@ static const char *const WHY[METRICS_KINDS] = {
 static bool is_of_numbers(assay_store *store, const char *path)
 {
     char head[256];
-    size_t got = 0, numbers = 0;
+    size_t numbers = 0;
     double value = 0;
-    assay_store_file *file = NULL;
-    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
-                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
-    assay_store_close_file(file);
-    const char *end = read ? memchr(head, '\n', got) : NULL;
+    const char *end = memchr(head, '\n', assay_store_read_head(store, path, head, sizeof head));
     for (const char *p = head; end && p < end;) {
         const char *from = p;
         while (p < end && !strchr(" ,;\t\r", *p))
@@ -62,16 +58,11 @@ const char *metrics_why_not(assay_store *store, const metrics_file *file)
 {
     static const char pointer[] = "version https://git-lfs";
     char head[sizeof pointer - 1];
-    size_t got = 0;
-    assay_store_file *open = NULL;
     if (file->size == 0)
         return "it is empty";
-    if (assay_store_open_file(store, file->path, &open, NULL) == ASSAY_OK) {
-        const bool read = assay_store_read_at(open, 0, head, sizeof head, &got, NULL) == ASSAY_OK && got == sizeof head;
-        assay_store_close_file(open);
-        if (read && memcmp(head, pointer, sizeof head) == 0)
-            return "it is a pointer of Git LFS: fetch the file itself (git lfs pull)";
-    }
+    const size_t got = assay_store_read_head(store, file->path, head, sizeof head);
+    if (got == sizeof head && memcmp(head, pointer, sizeof head) == 0)
+        return "it is a pointer of Git LFS: fetch the file itself (git lfs pull)";
     if (file->named == 0 && assay_path_ends(file->path, ".json"))
         return metrics_is_whole_json(store, file->path) ? JSON_NEEDS : JSON_DAMAGED;
     if (got > 0 && is_of_numbers(store, file->path))

@@ -504,12 +504,8 @@ static int take(void *context, const char *line, size_t length)
 static bool begins_with_json(assay_store *store, const char *path)
 {
     char head[2] = "";
-    size_t got = 0;
-    assay_store_file *file = NULL;
-    const bool read = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
-                      assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK;
-    assay_store_close_file(file);
-    return read && got == sizeof head && head[0] == '{' && (head[1] == '"' || head[1] == ' ');
+    return assay_store_read_head(store, path, head, sizeof head) == sizeof head && head[0] == '{' &&
+           (head[1] == '"' || head[1] == ' ');
 }
 
 /* The columns of a results.txt, as YOLO's trainings wrote it without a header before they had results.csv. */
@@ -522,18 +518,14 @@ static const char RESULTS[] =
 static void open_unnamed(reader *r, const char *path)
 {
     char head[257], names[128];
-    size_t got = 0;
     double step = 0, value = 0;
     const char *name = metrics_base(path);
     const size_t stem = metrics_stem(path) - (size_t)(name - path);
-    assay_store_file *file = NULL;
     if (!metrics_is_printed_name(name) || !metrics_is_loss(name, stem) || stem > sizeof names / 2)
         return;
-    const bool read = assay_store_open_file(r->log->store, path, &file, NULL) == ASSAY_OK &&
-                      assay_store_read_at(file, 0, head, sizeof head - 1, &got, NULL) == ASSAY_OK;
-    assay_store_close_file(file);
+    const size_t got = assay_store_read_head(r->log->store, path, head, sizeof head - 1);
     head[got] = '\0';
-    const char *end = read ? memchr(head, '\n', got) : NULL, *between = end ? head + strcspn(head, " ,\t") : NULL;
+    const char *end = memchr(head, '\n', got), *between = end ? head + strcspn(head, " ,\t") : NULL;
     if (!end || between >= end || !metrics_number(head, (size_t)(between - head), &step) || step < 0 ||
         step != trunc(step) || memchr(head, '.', (size_t)(between - head)))
         return;

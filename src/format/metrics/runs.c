@@ -191,13 +191,6 @@ void metrics_run_pack(const metrics_place *place, const metrics_run *run, assay_
     }
 }
 
-static char *take_text(assay_cursor *in)
-{
-    size_t length = 0;
-    const char *text = assay_get_text(in, &length);
-    return assay_copy_bytes_as_text(text, length);
-}
-
 int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, metrics_place *out, assay_error *err)
 {
     assay_cursor in = assay_cursor_over(bytes, size);
@@ -212,17 +205,17 @@ int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, me
     if (!run)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory for a run");
     run->kind = out->kind;
-    run->name = take_text(&in);
+    run->name = assay_get_copy(&in);
     const bool has_id = assay_get_u8(&in) != 0;
-    run->id = take_text(&in);
+    run->id = assay_get_copy(&in);
     if (!has_id) {
         free(run->id);
         run->id = NULL;
     }
-    run->key = take_text(&in);
-    run->base = take_text(&in);
-    run->experiment = take_text(&in);
-    run->experiment_id = take_text(&in);
+    run->key = assay_get_copy(&in);
+    run->base = assay_get_copy(&in);
+    run->experiment = assay_get_copy(&in);
+    run->experiment_id = assay_get_copy(&in);
     run->first_row = assay_get_u64(&in);
     run->last_row = assay_get_u64(&in);
     int status = assay_problems_unpack(&in, &out->problems, err);
@@ -237,7 +230,7 @@ int metrics_run_unpack(assay_store *store, const uint8_t *bytes, size_t size, me
     bool good = run->name && run->key && run->base && run->experiment && run->experiment_id && out->files;
     for (uint64_t i = 0; good && i < count; i++) {
         metrics_file *file = &out->files[out->count++];
-        *file = (metrics_file){.path = take_text(&in), .size = assay_get_u64(&in), .kind = (int)kind};
+        *file = (metrics_file){.path = assay_get_copy(&in), .size = assay_get_u64(&in), .kind = (int)kind};
         good = file->path && metrics_run_add_file(run, file) == ASSAY_OK;
     }
     if (!good)
