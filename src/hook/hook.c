@@ -24,6 +24,14 @@ int hook_failed(assay_hook *hook, int status, const char *text)
     return status;
 }
 
+int hook_leave(assay_hook *hook, int status, const assay_error *err)
+{
+    if (status < 0)
+        hook_failed(hook, status, err->text);
+    pthread_mutex_unlock(&hook->lock);
+    return status;
+}
+
 /* The reference's switch and ours. */
 static bool opted_out(void)
 {
@@ -184,10 +192,7 @@ static int configure(assay_hook *hook, setter set, const char *a, const char *b,
                  ? assay_fail(&err, ASSAY_EUSAGE, "%s%s%s: the first step has begun, it is too late to configure",
                               a ? a : "", a && b ? ": " : "", b ? b : "")
                  : set(&hook->config, a, b, c, &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
-    pthread_mutex_unlock(&hook->lock);
-    return rc;
+    return hook_leave(hook, rc, &err);
 }
 
 int assay_hook_set(assay_hook *hook, const char *key, const char *value)
@@ -249,10 +254,7 @@ int assay_hook_collection_name(assay_hook *hook, const char *collection, const c
         rc = hook_config_add_name(&hook->config, collection, tensor, &err);
     else if (!hook->off)
         rc = add_late(hook, collection, tensor, &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
-    pthread_mutex_unlock(&hook->lock);
-    return rc;
+    return hook_leave(hook, rc, &err);
 }
 
 /* Facts are no part of the configuration, but stand in a file that is written at the first step. */
@@ -266,10 +268,7 @@ static int add_fact(assay_hook *hook, hook_fact_kind kind, const char *name, con
                  ? assay_fail(&err, ASSAY_EUSAGE, "%s: the first step has begun, it is too late for a fact of the run",
                               name ? name : "")
                  : hook_facts_add(&hook->facts, kind, name ? name : "", value ? value : "", &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
-    pthread_mutex_unlock(&hook->lock);
-    return rc;
+    return hook_leave(hook, rc, &err);
 }
 
 int assay_hook_setting(assay_hook *hook, const char *name, const char *value)

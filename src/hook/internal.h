@@ -75,6 +75,8 @@ static inline int hook_workers(const assay_hook *hook)
 
 /* Notes a failure: count, first text, one warning on stderr. Returns `status`. The caller holds the lock. */
 int hook_failed(assay_hook *hook, int status, const char *text);
+/* Ends a call that holds the lock: notes a failure, gives the lock back. Returns `status`. */
+int hook_leave(assay_hook *hook, int status, const assay_error *err);
 
 /* Works out which collections the current step saves. The caller holds the lock. */
 void hook_take_mask(assay_hook *hook);

@@ -238,10 +238,7 @@ int assay_hook_set_topology(assay_hook *hook, const char *mesh, int axes, const 
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
     int rc = hook->frozen ? too_late(mesh, &err) : hook_topology_set(&hook->topology, mesh, axes, axis, tensors, &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
-    pthread_mutex_unlock(&hook->lock);
-    return rc;
+    return hook_leave(hook, rc, &err);
 }
 
 int assay_hook_add_group(assay_hook *hook, const char *name, size_t count, const int64_t *ranks)
@@ -251,8 +248,5 @@ int assay_hook_add_group(assay_hook *hook, const char *name, size_t count, const
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
     int rc = hook->frozen ? too_late(name, &err) : hook_topology_add_group(&hook->topology, name, count, ranks, &err);
-    if (rc < 0)
-        hook_failed(hook, rc, err.text);
-    pthread_mutex_unlock(&hook->lock);
-    return rc;
+    return hook_leave(hook, rc, &err);
 }
