@@ -405,14 +405,6 @@ static bool is_same_mesh(const assay_said *s, const assay_said_mesh *a, const as
     return true;
 }
 
-static void release_mesh(assay_said_mesh *m)
-{
-    for (uint32_t a = 0; a < m->axes; a++)
-        free(m->axis[a].name);
-    free(m->name);
-    free(m->at);
-}
-
 /* The mesh's number, after it was added unless it is there; ASSAY_SAID_MESHES where there is no room. */
 static uint32_t add_mesh(assay_said *s, assay_said_mesh *m, int *status)
 {
@@ -421,7 +413,7 @@ static uint32_t add_mesh(assay_said *s, assay_said_mesh *m, int *status)
     while (at < s->meshes && !is_same_mesh(s, &s->mesh[at], m))
         at++;
     if (at < s->meshes || at == ASSAY_SAID_MESHES) {
-        release_mesh(m);
+        assay_said_mesh_release(m);
         return at;
     }
     snprintf(name, sizeof name, "boxes_%u", at);
@@ -467,7 +459,7 @@ int assay_fit_alone(assay_said *s, const assay_said_piece *piece, size_t count, 
         free(of[i]);
     free(from);
     if (fits != 1) {
-        release_mesh(&m);
+        assay_said_mesh_release(&m);
         return fits;
     }
     int status = ASSAY_OK;
@@ -476,6 +468,6 @@ int assay_fit_alone(assay_said *s, const assay_said_piece *piece, size_t count, 
         return status;
     fits = mesh < s->meshes ? assay_fit(s, mesh, piece, count, body) : 0;
     if (fits == 0 && s->meshes > before)
-        release_mesh(&s->mesh[--s->meshes]);
+        assay_said_mesh_release(&s->mesh[--s->meshes]);
     return fits;
 }

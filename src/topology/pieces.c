@@ -27,7 +27,7 @@ int assay_said_init(assay_said *s, char *const *worker, uint32_t workers, uint32
     return s->tensors ? status : ASSAY_ENOMEM;
 }
 
-static void release_mesh(assay_said_mesh *m)
+void assay_said_mesh_release(assay_said_mesh *m)
 {
     for (uint32_t a = 0; a < m->axes; a++)
         free(m->axis[a].name);
@@ -38,7 +38,7 @@ static void release_mesh(assay_said_mesh *m)
 void assay_said_release(assay_said *s)
 {
     for (uint32_t m = 0; m < s->meshes; m++)
-        release_mesh(&s->mesh[m]);
+        assay_said_mesh_release(&s->mesh[m]);
     assay_groups_release(&s->groups);
     assay_buf_release(&s->entries);
     assay_dict_free(s->tensors);
@@ -124,7 +124,7 @@ static int keep_sound(assay_said *s, assay_buf *why)
         }
         assay_put_format(why, "mesh \"%.100s\": the workers that wrote do not have a place of its own each: left out\n",
                          s->mesh[m].name);
-        release_mesh(&s->mesh[m]);
+        assay_said_mesh_release(&s->mesh[m]);
     }
     s->meshes = kept;
     s->world = places > 0 ? (uint32_t)places : s->world;
@@ -150,7 +150,7 @@ static int add_rank_mesh(assay_said *s, const assay_rank_layout *ranks, const as
     if (whole)
         s->mesh[s->meshes++] = m;
     else
-        release_mesh(&m);
+        assay_said_mesh_release(&m);
     return whole ? ASSAY_OK : ASSAY_ENOMEM;
 }
 

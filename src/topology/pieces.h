@@ -20,6 +20,9 @@ typedef struct assay_said_mesh {
     uint32_t *at; /* [workers][ASSAY_MESH_AXES], ASSAY_NO_PLACE: the worker did not say it; owned */
 } assay_said_mesh;
 
+/* Frees what it owns. */
+void assay_said_mesh_release(assay_said_mesh *mesh);
+
 /* What one worker has of a tensor. */
 typedef struct assay_said_piece {
     uint32_t tensor, worker;

@@ -235,6 +235,14 @@ uint32_t assay_contents_add(assay_contents *c, const assay_ckpt_found *found)
     return added->name;
 }
 
+bool assay_contents_has_model(const assay_contents *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->tensor[i].role == ASSAY_CKPT_MODEL)
+            return true;
+    return false;
+}
+
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length)
 {
     bool known = false;

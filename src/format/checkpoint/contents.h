@@ -150,6 +150,8 @@ typedef struct assay_ckpt_found {
 /* Adds it; of two of one name the first counts, and a problem names the second; where a directory has several models, it
  * names the file of the second, and is no loss. Returns the number of the name, ASSAY_NO_ID without memory. */
 uint32_t assay_contents_add(assay_contents *c, const assay_ckpt_found *found);
+/* Is any tensor of it one of the model? */
+bool assay_contents_has_model(const assay_contents *c);
 /* Adds the name of a tensor that belongs to the checkpoint and cannot be read, unless it is there. */
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length);
 /* Releases the problems of a reading that is done again later, and named then. What could not be read is noted in the

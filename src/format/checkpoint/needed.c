@@ -49,14 +49,6 @@ static void check_index(assay_contents *c, const char *directory, const assay_na
     name_missing(c, directory, index, who);
 }
 
-static bool has_model(const assay_contents *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (c->tensor[i].role == ASSAY_CKPT_MODEL)
-            return true;
-    return false;
-}
-
 /* An optimizer's state is of no use without the parameters it is about. */
 static void check_model(assay_contents *c, const char *directory, const assay_names *names)
 {
@@ -66,7 +58,7 @@ static void check_model(assay_contents *c, const char *directory, const assay_na
             (assay_ckpt_kind_of(names->name[i]) == ASSAY_CKPT_TORCH &&
              assay_ckpt_role_of(names->name[i]) == ASSAY_CKPT_OPTIMIZER))
             trained = names->name[i];
-    if (trained && !has_model(c) && c->problems->losses == 0)
+    if (trained && !assay_contents_has_model(c) && c->problems->losses == 0)
         assay_problems_add(c->problems, ASSAY_PROBLEM_MISSING_SHARD, c->step, *directory ? directory : ".", -1,
                            "%s: its model is missing: %s is there, and no file of weights",
                            *directory ? directory : ".", trained);

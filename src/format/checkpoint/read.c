@@ -423,14 +423,6 @@ static int read_members(reading *r)
     return status;
 }
 
-static bool has_model(const assay_contents *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (c->tensor[i].role == ASSAY_CKPT_MODEL)
-            return true;
-    return false;
-}
-
 static bool is_deepspeed(const reading *r)
 {
     bool is = false;
@@ -481,8 +473,8 @@ static int read_below(reading *r)
             if (below.names.count > 1)
                 qsort(below.names.name, below.names.count, sizeof *below.names.name, compare_names);
             if (is_deepspeed(&below))
-                status = read_deepspeed(&below, has_model(r->c));
-            else if (best_kind(&below) != ASSAY_CKPT_KINDS && has_model(r->c))
+                status = read_deepspeed(&below, assay_contents_has_model(r->c));
+            else if (best_kind(&below) != ASSAY_CKPT_KINDS && assay_contents_has_model(r->c))
                 remark(r, ASSAY_PROBLEM_SET_ASIDE, path, "the directory above it has the model");
             else if (is_dcp(&below))
                 status = read_dcp(&below);

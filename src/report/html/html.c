@@ -152,6 +152,13 @@ void html_class(html_page *page, const char *number)
     html_name(page, assay_param_item(page->classes, "classes", (size_t) class));
 }
 
+void html_class_number(html_page *page, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, number);
+    html_class(page, text);
+}
+
 /* ---- the head ---- */
 
 static void put_head(html_page *page)

@@ -76,6 +76,7 @@ static inline void html_message(html_page *page, const char *text, size_t length
 }
 /* A class: its number, and its name where an aggregation wrong_predictions of the job says it. */
 void html_class(html_page *page, const char *number);
+void html_class_number(html_page *page, int64_t number);
 
 /* ---- the page: html.c ---- */
 

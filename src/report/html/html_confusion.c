@@ -95,13 +95,6 @@ static void note_pair(void *context, const matrix *m, pair cell)
     w->list[at] = cell;
 }
 
-static void put_class(html_page *page, int64_t class)
-{
-    char number[24];
-    snprintf(number, sizeof number, "%" PRId64, class);
-    html_class(page, number);
-}
-
 static void put_pairs(html_page *page, const matrix *m)
 {
     worst w = {.count = 0};
@@ -114,9 +107,9 @@ static void put_pairs(html_page *page, const matrix *m)
     for (size_t i = 0; i < w.count; i++) {
         const pair *p = &w.list[i];
         html_put(page, "<li><strong>");
-        put_class(page, p->label);
+        html_class_number(page, p->label);
         html_put(page, "</strong> taken for <strong>");
-        put_class(page, p->prediction);
+        html_class_number(page, p->prediction);
         html_put(page, "</strong>: %.0f time%s", p->count, p->count == 1 ? "" : "s");
         if (m->row && m->row[p->label] > 0)
             html_put(page, " <span class=\"dim\">(%.1f\u202f%% of its samples)</span>",
@@ -154,7 +147,7 @@ static void put_table(html_page *page, const matrix *m)
     for (const cJSON *line = m->dense->child; line; line = line->next, label++) {
         int64_t prediction = 0;
         html_put(page, "<tr><th scope=\"row\">");
-        put_class(page, label);
+        html_class_number(page, label);
         html_put(page, "</th>");
         for (const cJSON *cell = line->child; cell && prediction < m->classes; cell = cell->next, prediction++)
             put_cell(page, cJSON_IsNumber(cell) ? cell->valuedouble : 0, m->row ? m->row[label] : 0,
@@ -222,7 +215,7 @@ static void put_per_class(html_page *page, const cJSON *list)
         const cJSON *class = cJSON_GetObjectItemCaseSensitive(item, "class");
         const cJSON *support = cJSON_GetObjectItemCaseSensitive(item, "support");
         html_put(page, "<tr><th scope=\"row\">");
-        put_class(page, cJSON_IsNumber(class) ? (int64_t) class->valuedouble : -1);
+        html_class_number(page, cJSON_IsNumber(class) ? (int64_t) class->valuedouble : -1);
         html_put(page, "</th>");
         put_share(page, cJSON_GetObjectItemCaseSensitive(item, "precision"));
         put_share(page, cJSON_GetObjectItemCaseSensitive(item, "recall"));

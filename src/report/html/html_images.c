@@ -11,13 +11,6 @@
 
 enum { SHOWN_WIDE = 96 /* pixels of the page, for the longer side of a picture */ };
 
-static void put_class(html_page *page, int64_t class)
-{
-    char number[24];
-    snprintf(number, sizeof number, "%" PRId64, class);
-    html_class(page, number);
-}
-
 static void put_pixels(html_page *page, const assay_picture *p)
 {
     /* A picture is shown at one size, whatever its own. */
@@ -46,9 +39,9 @@ static void put_picture(html_page *page, const assay_trial *info, const assay_pi
     html_put(page, "<li><figure class=\"picture\">");
     put_pixels(page, p);
     html_put(page, "<figcaption><span><span class=\"dim\">predicted</span> <strong class=\"wrong\">");
-    put_class(page, p->prediction);
+    html_class_number(page, p->prediction);
     html_put(page, "</strong></span><span><span class=\"dim\">true</span> <strong>");
-    put_class(page, p->label);
+    html_class_number(page, p->label);
     html_put(page, "</strong></span><span class=\"dim\">step %" PRId64, p->step);
     if (step)
         html_put(page, " (%s %" PRId64 ")", assay_mode_name(step->mode), step->mode_step);
