@@ -4,6 +4,8 @@ import healthy_digits  # noqa: F401
 import healthy_kinds  # noqa: F401
 import healthy_parts  # noqa: F401
 import healthy_tasks  # noqa: F401
+import healthy_eighteenth  # noqa: F401
+import healthy_eighteenth_more  # noqa: F401
 import healthy_eighth  # noqa: F401
 import healthy_eleventh  # noqa: F401
 import healthy_fifteenth  # noqa: F401
