@@ -5,7 +5,8 @@
  * element is not close either: |a - b| > atol + rtol * |b|. value = largest |a - b|; infinite for another shape. A
  * tensor is tested from the first step at which more than half of its workers agreed: one that never was a replica,
  * such as the running statistics of a normalisation, does not diverge. Agreement on a tensor with a single value is no
- * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested. Of tensors that
+ * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested, nor those at which some workers
+ * still agree on one of them while others of them are apart: a few updates may be the same on two workers. Of tensors that
  * were recorded as digests, any difference counts; of those of which all workers recorded statistics alone, any of the
  * least or the largest element.
  *
@@ -195,18 +196,56 @@ static bool all_agree(assay_row row)
     return row.value[AGREED] >= ALL_BY_CHANCE;
 }
 
-/* For how many steps in a row the tensor is apart between two averagings; 0: it is not averaged. Every worker's rows
+static bool are_apart(const assay_counter *apart, int64_t step)
+{
+    uint64_t i = 0, count = 0;
+    int64_t at = 0, other = 0;
+    ASSAY_SEARCH(i, assay_counter_size(apart), (assay_counter_get(apart, i, &at, &other, &count), at < step));
+    if (i == assay_counter_size(apart))
+        return false;
+    assay_counter_get(apart, i, &at, &other, &count);
+    return at == step;
+}
+
+/* Do workers differ as they do between two averagings? A few updates may be the same on most of them. */
+static bool is_between(assay_row row, const assay_counter *apart)
+{
+    return row.value[AGREED] == NO_AGREEMENT || (!all_agree(row) && apart && are_apart(apart, row.step));
+}
+
+/* For how many steps in a row the tensor is apart between two averagings; 0: it is not averaged. `apart`: steps at which
+ * others are; NULL: nothing is known of them. Every worker's rows
  * say how all of them agreed: those of the first will do. */
-static uint64_t averaged_over(const assay_series *series, const uint64_t *order, uint64_t count)
+static uint64_t averaged_over(const assay_series *series, const uint64_t *order, uint64_t count,
+                              const assay_counter *apart)
 {
     averaging a = {0};
     uint32_t worker = assay_series_row(series, order[0]).worker;
     for (uint64_t i = 0; i < count; i++) {
         assay_row row = assay_series_row(series, order[i]);
         if (row.worker == worker)
-            averaging_take(&a, all_agree(row), row.value[AGREED] > 0);
+            averaging_take(&a, all_agree(row), !is_between(row, apart));
     }
     return averaging_length(&a);
+}
+
+/* Counts steps at which workers do not agree on a tensor that is averaged. */
+static int count_apart(const assay_series *series, const uint64_t *order, assay_counter *apart)
+{
+    const uint64_t count = assay_series_count(series);
+    int status = ASSAY_OK;
+    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        const uint32_t tensor = assay_series_row(series, order[i]).tensor;
+        for (n = 1; i + n < count && assay_series_row(series, order[i + n]).tensor == tensor; n++)
+            ;
+        const uint64_t end = averaged_over(series, order + i, n, NULL) > 0 ? i + n : i;
+        for (uint64_t k = i; status == ASSAY_OK && k < end; k++) {
+            const assay_row row = assay_series_row(series, order[k]);
+            if (row.value[AGREED] == NO_AGREEMENT)
+                status = assay_counter_add(apart, row.step, 0, 1);
+        }
+    }
+    return status;
 }
 
 static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row row)
@@ -224,14 +263,14 @@ static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row ro
 
 /* Tests the rows order[0 .. count), which are one tensor's, from step `from` on. */
 static int test_tensor(const assay_rule *rule, const assay_series *series, const uint64_t *order, uint64_t count,
-                       int64_t from, uint64_t between, assay_verdict *verdict)
+                       int64_t from, uint64_t between, const assay_counter *steps_apart, assay_verdict *verdict)
 {
     uint64_t apart = 0;
     int status = ASSAY_OK;
     uint32_t worker = ASSAY_ALL_WORKERS;
     for (uint64_t k = 0; status == ASSAY_OK && k < count; k++) {
         assay_row row = assay_series_row(series, order[k]);
-        apart = row.value[AGREED] > NO_AGREEMENT ? 0 : row.worker != worker ? 1 : apart + 1;
+        apart = !is_between(row, between > 0 ? steps_apart : NULL) ? 0 : row.worker != worker ? 1 : apart + 1;
         worker = row.worker;
         if (row.step >= from && row.step >= rule->start_step && (apart == 0 || apart > between))
             status = test_row(rule, verdict, row);
@@ -246,18 +285,20 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const bool asked = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0;
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    int status = ASSAY_OK;
+    assay_counter *apart = assay_counter_new();
+    int status = apart ? count_apart(series, order, apart) : ASSAY_ENOMEM;
     for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
         uint32_t tensor = assay_series_row(series, order[i]).tensor;
         for (n = 1; i + n < count && assay_series_row(series, order[i + n]).tensor == tensor; n++)
             ;
         const bool always = asked || are_said(rule->trial, series, order + i, n);
         int64_t from = always ? INT64_MIN : first_agreed(series, order + i, n);
-        uint64_t between = always ? 0 : averaged_over(series, order + i, n);
+        uint64_t between = always ? 0 : averaged_over(series, order + i, n, apart);
         left_out += from == INT64_MAX;
         averaged += between > 0;
-        status = test_tensor(rule, series, order + i, n, from, between, verdict);
+        status = test_tensor(rule, series, order + i, n, from, between, apart, verdict);
     }
+    assay_counter_free(apart);
     if (left_out > 0)
         assay_verdict_message(verdict,
                               "%llu tensor%s at no step equal on most workers, but for tensors of one value: no "
