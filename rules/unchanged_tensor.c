@@ -302,15 +302,14 @@ typedef struct course {
     int64_t begin, end; /* steps of its first and last change; both that of the first row if it never changes */
     bool stopped;       /* it stands still after `end` for much longer than ever before, or always did */
     bool ended;         /* it stopped, and had a gradient before, but none after, though others had */
-    int64_t turns; /* saved steps of the longest pause that it made RECURS times or more, and moved behind; 0: none */
+    int64_t turns;      /* its longest pause that recurs (updates.h) */
 } course;
 
 /* The course of the tensor and worker whose rows begin at order[i]. */
 static course course_of(const assay_series *series, const uint64_t *order, const assay_counter *passed, uint64_t i)
 {
     enum { LONGER = 8, PART = 3 }; /* than its longest pause before; of its saved steps */
-    enum { RECURS = 3, PAUSES = 32 };
-    unsigned paused[PAUSES] = {0}; /* how often for so many steps */
+    turns by_turns = {0};
     assay_row first = assay_series_row(series, order[i]);
     course c = {.begin = first.step, .end = first.step};
     uint64_t saved = 0, still = 0, longest = 0, pause = 0; /* pause: without steps between updates of all */
@@ -327,13 +326,14 @@ static course course_of(const assay_series *series, const uint64_t *order, const
         if (!is_move(row))
             continue;
         longest = moved && still > longest ? still : longest;
-        if (moved && pause > 0 && pause <= PAUSES && ++paused[pause - 1] == RECURS && (int64_t)pause - 1 > c.turns)
-            c.turns = (int64_t)pause - 1;
+        if (moved && pause > 0)
+            turns_add(&by_turns, pause - 1);
         c.begin = moved ? c.begin : row.step;
         c.end = row.step;
         moved = true;
         still = pause = 0;
     }
+    c.turns = by_turns.longest;
     c.stopped = !moved || (still > LONGER * longest && PART * still > saved);
     return c;
 }

@@ -87,6 +87,20 @@ static inline bool movements_have_faded(const movements *m, int64_t still)
            REST_SHARE * still <= (int64_t)m->count;
 }
 
+/* Networks that are trained by turns, each at some steps, as an actor at every other one of its critic's: the pauses of a
+ * tensor between its changes. */
+enum { TURNS_RECUR = 3, TURNS_PAUSES = 32 };
+typedef struct turns {
+    unsigned paused[TURNS_PAUSES]; /* how often for so many pairs of saved steps */
+    int64_t longest;               /* that it made TURNS_RECUR times or more, and moved behind; 0: none */
+} turns;
+
+static inline void turns_add(turns *t, uint64_t pause)
+{
+    if (pause < TURNS_PAUSES && ++t->paused[pause] == TURNS_RECUR && (int64_t)pause > t->longest)
+        t->longest = (int64_t)pause;
+}
+
 #define UPDATE_MARK ((uint64_t)1 << 32) /* more than there are still pairs of a step */
 
 /* Counts (worker, step): one for each tensor that stood still there, UPDATE_MARK for each that moved. One that never moves

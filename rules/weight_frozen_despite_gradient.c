@@ -6,7 +6,8 @@
  * between the regular updates of accumulated gradients (updates.h) are skipped, and so are those whose gradient is
  * unknown or not finite: an optimizer rightly leaves out such a step. A weight that came to
  * rest (updates.h) may stand still, but not where all weights do, for longer than it ever moved, and with a gradient that
- * stays what it was: then updates have become too small. Of weights that were recorded as digests, pairs are compared
+ * stays what it was: then updates have become too small. A weight that is trained by turns stands between them (updates.h): the
+ * actor of a critic. Of weights that were recorded as digests, pairs are compared
  * for equality (digests.h). Where few TRAIN steps were saved, and those far apart, one pair is enough. */
 #include <stdlib.h>
 
@@ -161,6 +162,29 @@ static void note_moves(const rows *r, int64_t *last)
     }
 }
 
+/* The longest pause of the weight whose rows begin at `from` that recurs, in steps that are not between updates of all. */
+static int64_t longest_turn(const rows *r, uint64_t from)
+{
+    const assay_row first = row_at(r, from);
+    turns by_turns = {0};
+    uint64_t pause = 0;
+    bool moved = false;
+    for (uint64_t i = from + 1; i < r->count; i++) {
+        const assay_row row = row_at(r, i);
+        if (row.tensor != first.tensor || row.worker != first.worker)
+            break;
+        if (row.value[STILL] == STOOD_STILL) {
+            pause += !updates_passes(r->passed, row.worker, row.step);
+            continue;
+        }
+        if (moved)
+            turns_add(&by_turns, pause);
+        moved = true;
+        pause = 0;
+    }
+    return by_turns.longest;
+}
+
 /* Tests the weight rows from `from` on that are one tensor's and worker's; returns where the next begin. */
 static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict, int *status)
 {
@@ -171,7 +195,7 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
     int64_t moves = 0;    /* pairs over which it moved, with known gradients */
     double usual = 0;     /* sum of their mean magnitudes */
     movements sizes = {0};
-    const int64_t least = least_pairs(r->rule);
+    const int64_t least = least_pairs(r->rule), turn = longest_turn(r, from);
     uint32_t gradient = gradient_of_weight(r->rule->trial, first.tensor);
     uint64_t i = from + 1;
     for (; i < r->count; i++) {
@@ -195,7 +219,7 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
             continue;
         const bool excused = (at_rest && (row.step <= moved_last(r, row.worker) || run <= moves ||
                                           magnitude < FADED * usual / (double)moves)) ||
-                             movements_have_faded(&sizes, run);
+                             movements_have_faded(&sizes, run) || run <= turn;
         char note[64];
         snprintf(note, sizeof note, "mean |gradient| %.3g", magnitude);
         assay_finding finding = {.step = row.step,

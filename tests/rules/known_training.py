@@ -288,6 +288,25 @@ def odd_between_averagings(folder):
                         {f["worker"] for f in e["findings"]} == {"worker_2"})]
 
 
+@case
+def alike_behind_an_averaging(folder):
+    """The first step alone is the same on three of four workers for a bias, while weights are apart on all; at an averaging one odd worker is a fault."""
+    def bias(step, worker):
+        alone = step % 4 * noise(step // 4, worker // 3 if step % 4 == 1 else worker, 0.01)
+        return layer("fc1.bias", step // 4) + alone
+    trial = parallel(folder, 18, lambda s, w: {"fc1.weight": local_sgd(s, w), "fc1.bias": bias(s, w) + (w == 2 and s == 12)}, lambda s, w: {})
+    return trial, [rule("replicas", "ReplicaDivergence", lambda e: e["steps"] == [12] and {f["worker"] for f in e["findings"]} == {"worker_2"})]
+
+
+@case
+def one_is_updated_at_every_third_step(folder):
+    """An actor beside its critic: it stands between its own updates, and behind the last one for longer than ever before."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(48):
+        made.step(step, "TRAIN", step, {LAYERS[0]: layer(LAYERS[0], step), LAYERS[1]: layer(LAYERS[1], min(step, 36) // 3), **gradients_of(LAYERS[:2])})
+    return made.end(), [rule("stands", "WeightFrozenDespiteGradient", lambda e: e["first"]["step"] == 39 and {f["tensor"] for f in e["findings"]} == {LAYERS[1]})]
+
+
 def normalised(folder, weight, bias, steps=12, spike=None):
     """A layer in front of a normalisation: the gradient of its bias is zero but for rounding, and jumps about."""
     made, random = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(4)
