@@ -17,11 +17,16 @@
  * course takes fire where all (of six or more: those behind the first third) are above the first, where they came back, or where they and those of evaluation stay
  * what they were.
  *
+ * A loss also fires that ends far above that of a guess, or the worker's only one above twice where it began; what is
+ * held against a target that moves (the values of a policy) may come back.
+ *
  * Of a training that is well (loss_harm.h) the member `harm` has the steps at which a loss was set back. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "guess.h"
 #include "loss_harm.h"
@@ -29,12 +34,14 @@
 #include "selection.h"
 #include "too_few.h"
 
-enum { LOSSES, TARGETS };                     /* slots */
-enum { MODE, MODE_STEP, LOSS, GUESS, WIDTH }; /* values of a row; GUESS: guess.h */
+enum { LOSSES, TARGETS };                                 /* slots */
+enum { MODE, MODE_STEP, LOSS, GUESS, TARGETS_OF, WIDTH }; /* values of a row; GUESS: guess.h; of how many targets */
 enum { EVALUATIONS = 32, FEW_LEAST = 3 };
 #define COURSE_NEEDED   " losses to judge their course (against = start)"
 #define COMPETING       0.5 /* correlation of two losses, below its negative: they compete */
 #define BELOW_GUESS     0.95
+#define BEYOND_GUESS    1.2
+#define ABOVE_BEGINNING 2    /* times the first loss: all of the last quarter */
 #define PLAIN_GAIN      0.02 /* of the first losses, and PLAIN_ERRORS: more than noise */
 #define PLAIN_ERRORS    2
 #define PLAIN_EVALUATED 0.005 /* of the first loss of evaluation */
@@ -123,7 +130,9 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         if (!assay_view_has_values(item) || !is_tested(rule, item->tensor, view->mode))
             continue;
         const double guess = against_start(rule) ? guess_of(view, TARGETS, 0, item) : (double)NAN;
-        double row[WIDTH] = {view->mode, (double)view->mode_step, assay_stats_mean(item->stats), guess};
+        const assay_tensor_view *targets = isnan(guess) ? NULL : guess_targets(&view->slot[TARGETS], item);
+        double row[WIDTH] = {view->mode, (double)view->mode_step, assay_stats_mean(item->stats), guess,
+                             targets ? (double)targets->stats->count : 0};
         status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
     return status;
@@ -159,6 +168,7 @@ typedef struct walk {
     bool alone;     /* the worker has no other loss */
     bool competes;  /* what it gains another loss of the worker loses */
     double guess;   /* the loss of a guess, at the end; NaN: not known, 0: all targets are one */
+    double beyond;  /* that of a guess summed over the targets, which no sum of losses comes to; infinite: not known */
 } walk;
 
 static double step_of(const walk *w, uint64_t i)
@@ -202,21 +212,24 @@ static int evaluate(const walk *w, assay_findings *findings)
     return status;
 }
 
-/* Sets w->guess from the last quarter of the mode's losses. */
+/* Sets w->guess and w->beyond from the last quarter of the mode's losses. */
 static void find_guess(walk *w)
 {
     uint64_t n = 0, seen = 0, known = 0;
-    double sum = 0;
+    double sum = 0, most = 0;
     for (uint64_t i = 0; i < w->count; i++)
         n += in_mode(w, i);
     for (uint64_t i = 0; i < w->count; i++) {
-        const double guess = assay_series_row(w->series, w->rows[i]).value[GUESS];
+        const assay_row row = assay_series_row(w->series, w->rows[i]);
+        const double guess = row.value[GUESS];
         if (!in_mode(w, i) || 4 * ++seen <= 3 * n)
             continue;
+        most = isfinite(guess) ? fmax(most, BEYOND_GUESS * guess * row.value[TARGETS_OF]) : most;
         known += isfinite(guess) != 0;
         sum += isfinite(guess) ? guess : 0;
     }
     w->guess = known > 0 && 4 * known >= 3 * (n - 3 * n / 4) ? sum / (double)known : (double)NAN;
+    w->beyond = w->guess > 0 && most > 0 ? most : (double)INFINITY;
 }
 
 /* The finite losses of the mode, oldest first; `row` gets the numbers of their rows in the walk. */
@@ -262,6 +275,36 @@ static bool is_excused(const walk *w, const course *c, int64_t until)
            falls_in_evaluation(w, until, PLAIN_EVALUATED, true);
 }
 
+/* Do all losses of the last quarter lie above a bound? */
+static bool ends_beyond(const double *loss, uint64_t n, double bound)
+{
+    bool above = n >= FEW_LEAST;
+    for (uint64_t i = n - (n + 3) / 4; above && i < n; i++)
+        above = loss[i] > bound;
+    return above;
+}
+
+/* A model that was good is no longer. */
+static bool ends_above_beginning(const walk *w, const double *loss, uint64_t n)
+{
+    return w->alone && loss[0] > 0 && ends_beyond(loss, n, ABOVE_BEGINNING * loss[0]);
+}
+
+/* Is what the loss is held against made by what is trained, as the values of a policy are? Then a loss that comes back is no
+ * sign. Told by the words that its kinds are called by. */
+static bool has_moving_target(const walk *w)
+{
+    static const char *const words[] = {"q", "td", "value", "critic", "actor", "policy"};
+    const char *name = assay_trial_tensor(w->rule->trial, assay_series_row(w->series, w->rows[0]).tensor);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t size = strlen(words[i]);
+        for (const char *at = name; (at = strcasestr(at, words[i])); at++)
+            if ((at == name || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[size]))
+                return true;
+    }
+    return false;
+}
+
 /* Is the course of loss[0 .. n) bad? Sets the value and the threshold of the finding, and says why. A loss among
  * several may come back: of two networks that compete, one gains what the other loses. */
 static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double *room, assay_finding *finding,
@@ -274,19 +317,24 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
     const bool falls =
         (fell && falls_in_evaluation(w, finding->step, COURSE_FLAT, false)) || is_excused(w, &c, finding->step);
     const bool flat = c.flat && c.fall < plateau && !falls, never_fell = c.never_fell && !falls;
-    const bool came_back = c.came_back && w->alone;
+    const bool came_back = c.came_back && w->alone && !has_moving_target(w);
+    const bool beyond = ends_beyond(loss, n, w->beyond), above = ends_above_beginning(w, loss, n);
     finding->value = c.fall;
     finding->threshold = came_back || never_fell ? least : plateau;
-    if (came_back)
+    if (beyond)
+        snprintf(note, size, "it ends far above that of one constant answer, %.3g", w->guess);
+    else if (above)
+        snprintf(note, size, "it ends above %d times the first", ABOVE_BEGINNING);
+    else if (came_back)
         snprintf(note, size, "it has lost %.3g %% of what it had gained", c.lost);
     else
         snprintf(note, size, flat ? "it stands still, %.3g %% below its beginning" : "%.3g %% below its beginning",
                  c.fall);
-    return told && !w->competes && (came_back || never_fell || flat);
+    return !w->competes && (beyond || above || (told && (came_back || never_fell || flat)));
 }
 
 /* The levels of a course that is bad: the report's first line tells from them whether the loss rose or stood still. */
-static void put_course(const walk *w, const course *c, const uint64_t *row, assay_buf *json)
+static void put_course(const walk *w, const course *c, const uint64_t *row, bool beyond, assay_buf *json)
 {
     const assay_row best = assay_series_row(w->series, row[c->best_at]);
     const struct {
@@ -296,11 +344,13 @@ static void put_course(const walk *w, const course *c, const uint64_t *row, assa
                    {"least", c->best},
                    {"least_at", w->mode == ASSAY_MODE_GLOBAL ? (double)best.step : best.value[MODE_STEP]},
                    {"last", c->last},
-                   {"error", c->error}};
+                   {"error", c->error},
+                   {"guess", w->guess}};
+    const size_t count = sizeof members / sizeof *members - !beyond;
     if (json->size > 0)
         return;
     assay_put_format(json, "\"course\": {");
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+    for (size_t i = 0; i < count; i++) {
         assay_put_format(json, "%s\"%s\": ", i > 0 ? ", " : "", members[i].name);
         assay_json_put_number(json, members[i].value);
     }
@@ -340,9 +390,11 @@ static bool has_stood(const walk *w, const double *loss, uint64_t n)
 static int evaluate_few(const walk *w, double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict, bool *bad)
 {
     course c = {.first = loss[0], .best = loss[0], .last = loss[n - 1]};
-    const bool risen = *bad && has_risen(loss, n), stood = *bad && !risen && has_stood(w, loss, n);
+    const bool beyond = *bad && ends_beyond(loss, n, w->beyond), risen = *bad && !beyond && has_risen(loss, n);
+    const bool stood = *bad && !beyond && !risen && has_stood(w, loss, n);
     course back;
-    const bool came_back = *bad && !risen && !stood && w->alone && few_came_back(loss, n, loss + w->count, &back);
+    const bool came_back = *bad && !beyond && !risen && !stood && w->alone && !has_moving_target(w) &&
+                           few_came_back(loss, n, loss + w->count, &back);
     c = came_back ? back : c;
     const assay_row at = assay_series_row(w->series, row[n - 1]);
     const double percent = decrease_percent(loss[0], loss[n - 1]);
@@ -351,13 +403,14 @@ static int evaluate_few(const walk *w, double *loss, const uint64_t *row, uint64
                                    .worker = at.worker,
                                    .value = percent,
                                    .threshold = assay_param_real(w->rule->params, "diff_percent"),
-                                   .note = risen       ? "few losses, and all above the first"
+                                   .note = beyond  ? "few losses, and the last far above that of one constant answer"
+                                           : risen ? "few losses, and all above the first"
                                            : came_back ? "few losses, and the last have lost what had been gained"
                                                        : "few losses, and all as the first"};
-    *bad = risen || stood || came_back;
+    *bad = beyond || risen || stood || came_back;
     if (!verdict || at.step < w->rule->start_step || !*bad)
         return ASSAY_OK;
-    put_course(w, &c, row, assay_verdict_json(verdict));
+    put_course(w, &c, row, beyond, assay_verdict_json(verdict));
     return assay_findings_test(assay_verdict_findings(verdict), true, &finding);
 }
 
@@ -384,7 +437,8 @@ static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_ver
         if (findings && k == 0 && fires) {
             course whole;
             course_of(loss, n, 0, room, &whole);
-            put_course(w, &whole, row, assay_verdict_json(verdict));
+            whole.first = ends_above_beginning(w, loss, n) ? loss[0] : whole.first;
+            put_course(w, &whole, row, ends_beyond(loss, n, w->beyond), assay_verdict_json(verdict));
         }
         if (findings && at.step >= w->rule->start_step)
             status = assay_findings_test(findings, fires, &finding);
@@ -465,7 +519,8 @@ static bool look_for_harm(const walk *w, double *loss, uint64_t *row, worker_los
     }
     mine->trains = mine->trains || all > 0;
     mine->gained = harm_of(loss, step, n, room, h) || mine->gained;
-    return n == all;
+    return n == all && !ends_beyond(loss, n, w->beyond) &&
+           !(mine->all == 1 && n > 0 && ends_above_beginning(w, loss, n));
 }
 
 /* What the diagnosis asks before it calls wrong what healthy trainings have as well. */

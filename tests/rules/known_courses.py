@@ -11,19 +11,8 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from answers import case, fires, main, rule, values  # noqa: E402
+from curves import COURSE, guessed, losses, noise, stands  # noqa: E402
 from made import Made  # noqa: E402
-
-
-def noise(seed, n, tails=False):
-    random = numpy.random.default_rng(seed)
-    return random.standard_t(2, n) if tails else random.normal(0, 1, n)
-
-
-def losses(folder, curve, more=None):
-    made = Made(folder, collections={"losses": "^loss$"})
-    for step, loss in enumerate(curve):
-        made.step(step, "TRAIN", step, dict({"loss": float(loss)}, **{k: float(v[step]) for k, v in (more or {}).items()}))
-    return made.end()
 
 
 def descent(seed, steps, begin=2.3, end=0.05, pace=20.0):
@@ -69,9 +58,6 @@ def losses_that_rise_above_zero(folder):
     curve = -5 + 6 * numpy.exp(-numpy.arange(60) / 10) + 0.05 * noise(7, 60)
     curve[40] = 4.0
     return losses(folder, curve), [rule("negative", "LossSpike", fires(40))]
-
-
-COURSE = dict(against="start", diff_percent=5, plateau_percent=25)
 
 
 @case
@@ -236,18 +222,6 @@ def losses_that_do_not(folder):
         judged("plateau", lambda e: e["first"]["threshold"] == 20, "^plateau$"),
         judged("back", lambda e: 120 <= e["first"]["step"] < 180 and "gained" in e["first"]["note"], "^back$"),
         judged("too few", {"status": "NoData"}, "^loss$", end_step=20)]
-
-
-def guessed(folder, name, curve, targets):
-    """Losses with their targets beside them, from which the loss of a guess follows."""
-    made = Made(folder, collections={"losses": "Loss_output_0$"})
-    for step, loss in enumerate(curve):
-        made.step(step, "TRAIN", step, {name + "_output_0": float(loss), name + "_input_1": targets(numpy.random.default_rng(step))})
-    return made.end()
-
-
-def stands(name, expected):
-    return rule(name, "LossNotDecreasing", expected, **COURSE)
 
 
 def little(seed, begin, end):

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Losses that end where nothing was learned, and whether losses came to harm, on made curves.
+
+    known_harm.py --assay PROGRAM --ranks 1 3 7 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, fires, main, rule  # noqa: E402
+from curves import COURSE, guessed, losses, noise, stands  # noqa: E402
+from made import Made  # noqa: E402
+
+STEPS = numpy.arange(240)
+DOWN = (0.1 + 2 * numpy.exp(-STEPS / 30)) * numpy.exp(0.02 * noise(71, 240))
+
+
+def harm(name, expected):
+    return rule(name, "LossNotDecreasing", expected, **COURSE)
+
+
+def spans(*wanted):
+    """Of each span a step that lies in it, and no others."""
+    return lambda e: len(e["harm"]["setbacks"]) == len(wanted) and all(a <= s <= b for (a, b), s in zip(e["harm"]["setbacks"], wanted))
+
+
+def classes(g):
+    return g.integers(0, 6, 32)
+
+
+@case
+def ends_far_above_a_guess(folder):
+    """From 24000 down to about 900, where a constant answer has 1.8: a mean of 32 losses, and their sum, are below that."""
+    curve = (900 + 23000 * numpy.exp(-STEPS / 20)) * numpy.exp(0.2 * noise(72, 240))
+    return guessed(folder, "CrossEntropyLoss", curve, classes), [stands("beyond", lambda e: e["findings_total"] > 0 and 1.7 < e["course"]["guess"] < 1.9 and "harm" not in e)]
+
+
+@case
+def ends_far_above_a_guess_of_few(folder):
+    return guessed(folder, "CrossEntropyLoss", [24000.0, 5900.0, 2900.0, 2600.0, 1400.0, 1000.0, 800.0, 590.0, 1065.0, 1213.0], classes), [
+        stands("beyond", lambda e: e["findings_total"] == 1 and "guess" in e["course"])]
+
+
+@case
+def a_sum_of_losses(folder):
+    """Summed over 32 rows, and well."""
+    return guessed(folder, "CrossEntropyLoss", 32 * DOWN, classes), [stands("sum", lambda e: e["findings_total"] == 0 and "harm" in e)]
+
+
+@case
+def ends_above_where_it_began(folder):
+    """A model that was tuned to pieces: from 0.007 to thousands, and down to what a guess has."""
+    curve = 1.78 + 3000 * numpy.exp(-STEPS / 6) + 0.02 * noise(73, 240)
+    curve[0] = 0.007
+    return losses(folder, curve), [harm("above", lambda e: e["findings_total"] > 0 and e["course"]["first"] == 0.007 and "harm" not in e)]
+
+
+def named(folder, name):
+    """It comes down, and back to half of where it began."""
+    made = Made(folder, collections={"losses": "^%s$" % name})
+    for step, loss in enumerate(numpy.where(STEPS < 120, DOWN, 0.9) + 0.02 * noise(74, 240)):
+        made.step(step, "TRAIN", step, {name: float(loss)})
+    return made.end()
+
+
+@case
+def targets_that_move(folder):
+    """The loss of values that grow comes back, and tells nothing."""
+    return named(folder, "agent/td_loss_1"), [harm("values", fires())]
+
+
+@case
+def targets_that_stand(folder):
+    return named(folder, "quick_loss"), [harm("back", lambda e: e["findings_total"] > 0)]
+
+
+@case
+def no_setback(folder):
+    return losses(folder, DOWN), [harm("well", lambda e: e["harm"] == {"mode": "TRAIN", "seen": 234, "setbacks": []})]
+
+
+@case
+def two_setbacks(folder):
+    curve = DOWN + numpy.where((STEPS >= 60) & (STEPS < 70), 0.4, 0) + numpy.where((STEPS >= 180) & (STEPS < 188), 0.1, 0)
+    return losses(folder, curve), [harm("two", spans(60, 180))]
+
+
+@case
+def one_batch_is_no_setback(folder):
+    curve = DOWN.copy()
+    curve[100] = 5
+    return losses(folder, curve), [harm("batch", spans())]
+
+
+@case
+def not_well(folder):
+    flat = 1.6 + 0.05 * noise(75, 240)
+    return losses(folder, flat), [harm("flat", lambda e: "harm" not in e)]
+
+
+@case
+def not_well_at_one_step(folder):
+    curve = DOWN.copy()
+    curve[20] = numpy.nan
+    return losses(folder, curve), [harm("nan", lambda e: "harm" not in e)]
+
+
+@case
+def one_worker_is_not_well(folder):
+    made = Made(folder, workers=3, collections={"losses": "^loss$"})
+    for step in range(240):
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"loss": float(DOWN[step] if w != 1 else 2 + 0.05 * noise(76, 240)[step])} for w in range(3)})
+    return made.end(), [
+        harm("one", lambda e: "harm" not in e), rule("another", "LossNotDecreasing", lambda e: e["harm"]["setbacks"] == [], worker="worker_0", **COURSE)]
+
+
+if __name__ == "__main__":
+    main()
