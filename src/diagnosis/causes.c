@@ -132,19 +132,41 @@ static bool is_small_of_one_worker(const assay_evidence *e, const assay_course_f
     return e->value < 0 && is_of_one_worker(e, facts);
 }
 
-/* Far beyond what an update makes of weights: something was set, or is broken. */
+static bool is_all_weights(const assay_evidence *e, const assay_course_facts *facts)
+{
+    (void)facts;
+    return e->alike > 1 && e->tensors >= e->alike;
+}
+
+/* Far beyond what an update makes of a weight something was set, or is broken; but nobody sets all of them so. */
 static bool is_an_update(const assay_evidence *e, const assay_course_facts *facts)
 {
     static const double MOST = 1e3;
-    (void)facts;
-    return e->value < MOST;
+    return e->value < MOST || is_all_weights(e, facts);
 }
 
-/* Gradients of the first layer grow with its inputs, which are meant to be about 1. */
-static bool is_an_update_by_large_inputs(const assay_evidence *e, const assay_course_facts *facts)
+/* Inputs are meant to be about 1. */
+static bool are_inputs_large(const assay_course_facts *facts)
 {
     static const double LARGE = 20;
-    return is_an_update(e, facts) && facts->inputs >= LARGE;
+    return facts->inputs >= LARGE;
+}
+
+/* Gradients of the first layer grow with its inputs. */
+static bool is_an_update_by_large_inputs(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return is_an_update(e, facts) && are_inputs_large(facts);
+}
+
+static bool ends_beyond_guess(const assay_evidence *e, const assay_course_facts *facts)
+{
+    (void)e;
+    return facts->loss_guess > 0;
+}
+
+static bool ends_beyond_guess_by_large_inputs(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return ends_beyond_guess(e, facts) && are_inputs_large(facts);
 }
 
 /* Gradients that were there are gone, that of the last layer among them, before anything was learned: no depth explains
@@ -166,12 +188,6 @@ static bool is_average(const assay_evidence *e, const assay_course_facts *facts)
             return true;
     }
     return false;
-}
-
-static bool is_all_weights(const assay_evidence *e, const assay_course_facts *facts)
-{
-    (void)facts;
-    return e->alike > 1 && e->tensors >= e->alike;
 }
 
 /* No weight moves, and what would move it is recorded: exactly nothing. */

@@ -44,7 +44,8 @@ enum {
 typedef enum assay_cause_proof {
     ASSAY_PROVES_ITSELF,
     ASSAY_BY_COURSE, /* they did not come down and stay there */
-    ASSAY_BY_ONSET   /* the same, or one stands higher behind the step at which it began than before */
+    ASSAY_BY_ONSET,  /* the same, or one stands higher behind the step at which it began than before */
+    ASSAY_BY_LASTING /* the same, or it goes on to the end, or for several saved steps */
 } assay_cause_proof;
 
 enum { ASSAY_CAUSE_KINDS = 4 };
@@ -64,7 +65,7 @@ typedef struct assay_cause_kind {
     assay_certainty most; /* how sure one may be where step and place are known */
     unsigned explains;
     /* With {tensor}, {tensors} ("all 8 weights"), {of} (" of worker_2"), {who}, {since}, {onward}, {at}, {note}, {value},
-     * {first}, {least}, {last}, {odd}, {moved} ("0.12 %"), {fell}, {inputs}, {changed},
+     * {first}, {least}, {last}, {guess}, {odd}, {moved} ("0.12 %"), {fell}, {inputs}, {changed},
      * {changed_at}; NULL: the rule's own words. */
     const char *sentence, *advice, *record;
     assay_cause_proof proof;

@@ -112,8 +112,11 @@ static bool explains(const suspect *a, const suspect *b)
  * word. */
 static bool does_no_harm_to_losses(const suspect *s, const assay_course_harm *harm)
 {
+    enum { LASTING = 5 }; /* saved steps */
     const assay_onset_span *began = &s->evidence->began;
-    if (s->kind->proof == ASSAY_PROVES_ITSELF || !s->evidence->unasked || !harm->well)
+    const bool lasts = s->evidence->lasts || s->evidence->steps >= LASTING;
+    if (s->kind->proof == ASSAY_PROVES_ITSELF || !s->evidence->unasked || !harm->well ||
+        (s->kind->proof == ASSAY_BY_LASTING && lasts))
         return false;
     if (s->kind->proof == ASSAY_BY_COURSE || (began->mode != harm->mode && harm->mode != ASSAY_MODE_GLOBAL))
         return true;
@@ -150,8 +153,12 @@ static bool builds_up(const suspect *s)
  * that hardly move in all steps together. */
 static bool is_from_the_start(const suspect *s)
 {
-    return strcmp(s->kind->name, "loss-rises") == 0 || strcmp(s->kind->name, "loss-stands") == 0 ||
-           strcmp(s->kind->name, "updates-too-small") == 0;
+    static const char *const names[] = {"loss-rises", "loss-stands", "updates-too-small", "outputs-too-large",
+                                        "worse-than-a-guess"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is = is || strcmp(s->kind->name, names[i]) == 0;
+    return is;
 }
 
 /* What lies upstream, explains the other and may have begun before it comes first: where no step was saved just before
@@ -374,6 +381,7 @@ static const word words[] = {
     COURSE("first", NUMBER, loss_first),
     COURSE("least", NUMBER, loss_least),
     COURSE("last", NUMBER, loss_last),
+    COURSE("guess", NUMBER, loss_guess),
     MADE("least_at", put_least_at),
     MADE("fell", put_fell),
     MADE("moved", put_moved),

@@ -45,6 +45,7 @@ typedef struct assay_evidence {
     uint32_t tensors, alike; /* that had it at the first step or later, of so many of the role in the trial */
     assay_onset_span began;
     bool lasts;           /* it goes on to the last saved step of the mode */
+    uint64_t steps;       /* saved steps at which the rule found anything */
     bool half;            /* the tensors have 16 bits an element, or fewer */
     bool proven;          /* the rule has a first cause and the records prove it */
     bool unasked;         /* the rule is one of a set of which a trial takes what it has data for */
@@ -78,7 +79,8 @@ typedef struct assay_course_facts {
     const char *loss;                         /* its name; "" */
     double loss_first, loss_least, loss_last; /* levels: medians of a tenth of the finite ones */
     int64_t least_at;                         /* the step of the mode about which it was lowest */
-    double loss_error;                        /* of a difference of two levels, by noise; 0: unknown */
+    double loss_guess; /* what one constant answer for all rows has, where the loss ends far above it; 0: it does not */
+    double loss_error; /* of a difference of two levels, by noise; 0: unknown */
     double moved; /* what the weight that moved farthest moved in all, in parts of its norm; 0: not known, or far */
     assay_data_change changed;
     assay_course_harm harm;

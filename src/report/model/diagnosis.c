@@ -252,6 +252,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
                           .order = UINT32_MAX,
                           .tensor = first->time ? "" : report_finding_tensor(g->trial->info, first),
                           .began = span_of(g, first),
+                          .steps = g->rule->findings->step_count,
                           .value = first->value,
                           .unasked = g->rule->instance->optional,
                           .note = first->note ? first->note : ""};
@@ -341,12 +342,14 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
         const cJSON *course = cJSON_GetObjectItemCaseSensitive(members, "course");
         const double at = number_of(course, "least_at"), shift = number_of(members, "shift");
         const double moved = number_of(members, "moved"), error = number_of(course, "error");
+        const double guess = number_of(course, "guess");
         if (course) {
             facts->loss_first = number_of(course, "first");
             facts->loss_least = number_of(course, "least");
             facts->loss_last = number_of(course, "last");
             facts->least_at = isnan(at) ? 0 : (int64_t)at;
             facts->loss_error = isnan(error) ? 0 : error;
+            facts->loss_guess = guess > 0 ? guess : 0;
         }
         if (strcmp(report_kind(rule), "LossNotDecreasing") == 0)
             take_harm(cJSON_GetObjectItemCaseSensitive(members, "harm"), &facts->harm);

@@ -517,8 +517,6 @@ static void test_harm(void)
     }
 }
 
-<<<<<<< HEAD
-=======
 /* Of classes that are mistaken no step is asked for; what proves itself asks for no harm; harm is told by the trial's own
  * steps where losses have no mode. */
 static void test_harm_of_courses(void)
@@ -542,7 +540,60 @@ static void test_harm_of_courses(void)
     assay_diagnosis_release(&d);
 }
 
->>>>>>> 976a5d08 (diagnosis: call wrong what healthy trainings have as well only where a loss shows harm)
+/* Weights that stand for some steps, as where updates are left out since a scale was too large, and move again. */
+static void test_lasting(void)
+{
+    for (int turn = 0; turn < 4; turn++) {
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "WeightFrozenDespiteGradient", "", 50, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].tensors = 3;
+        list[0].unasked = true;
+        list[0].lasts = turn == 1;
+        list[0].steps = turn == 2 ? 5 : 1;
+        facts.harm = (assay_course_harm){.well = turn < 3, .mode = ASSAY_MODE_TRAIN, .seen = 300};
+        diagnose(list, 1, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, "no-weight-moves");
+        CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* A loss that ends far above that of a guess: by inputs that are too large, if they are; one that rose from the start did that. */
+static void test_beyond_a_guess(void)
+{
+    static const char *const names[] = {"worse-than-a-guess", "outputs-too-large", "loss-rises"};
+    for (int turn = 0; turn < 3; turn++) {
+        assay_course_facts facts = NO_FACTS;
+        const assay_evidence list[] = {evidence_of(0, "LossNotDecreasing", "", 90, ASSAY_ROLE_LOSS),
+                                       evidence_of(1, "PredictionCollapse", "", 40, ASSAY_ROLE_LABEL)};
+        assay_diagnosis d;
+        facts.loss_first = turn == 2 ? 2 : 13000;
+        facts.loss_least = turn == 2 ? 2 : 839;
+        facts.loss_last = 917;
+        facts.loss_guess = 1.79;
+        facts.inputs = turn == 1 ? 17400 : 1;
+        diagnose(list, 2, &facts, &d);
+        CU_ASSERT_EQUAL_FATAL(d.causes, 1);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, names[turn]);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* All weights that change by thousands of times their norm are updated so; one of them was set. */
+static void test_all_explode(void)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        assay_evidence list[] = {evidence_of(0, "WeightCourse", "large", 1, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].value = 1e6;
+        list[0].tensors = turn ? 3 : 1;
+        diagnose(list, 1, &NO_FACTS, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, turn ? "rate-too-high" : "weights-jumped");
+        assay_diagnosis_release(&d);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"course unknown", test_course_unknown},
@@ -567,6 +618,9 @@ int main(void)
                            {"rules' own words", test_rules_own_words},
                            {"harm", test_harm},
                            {"harm of courses", test_harm_of_courses},
+                           {"lasting", test_lasting},
+                           {"beyond a guess", test_beyond_a_guess},
+                           {"all explode", test_all_explode},
                            {"pages", test_pages},
                            CU_TEST_INFO_NULL};
     return unit_main("diagnose", tests);
