@@ -72,6 +72,8 @@ typedef struct assay_stats {
                           element is not finite, +inf when the squares are beyond a double */
     double scaled_squares, scaled_deviations; /* the same in units of ASSAY_STATS_UNIT squared where a sum of squares of
                                                  finite elements is beyond a double; else 0 */
+    double
+        scaled_magnitudes; /* `magnitudes` in units of ASSAY_STATS_UNIT where that of finite elements is beyond a double; else 0 */
 } assay_stats;
 #define ASSAY_STATS_UNIT 0x1p600
 

@@ -7,7 +7,7 @@
  * by the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American
  * Statistician 37 (1983); their means are taken less the first block's shift, for the same reason.
  *
- * Where squares of finite elements are beyond a double, the sums of that block are taken once more of elements divided
+ * Where squares of finite elements are beyond a double, the sums of that block (those of magnitudes, too, which are beyond it later) are taken once more of elements divided
  * by ASSAY_STATS_UNIT, a power of two, and from there on blocks are joined in that unit too. Ordinary tensors never
  * come to that. Dividing rounds nothing that such a sum could show: what gets too small for a double is less than
  * 2^-800 of it. So pieces before the overflow, which were summed unscaled, count as if they had been scaled. */
@@ -275,6 +275,7 @@ static void scale_lanes(const assay_stats_lanes *from, assay_stats_lanes *to)
     *to = (assay_stats_lanes){.shift = from->shift * SCALE};
     for (int j = 0; j < STATS_LANES; j++) {
         to->v[STATS_SUM][j] = from->v[STATS_SUM][j] * SCALE;
+        to->v[STATS_MAGNITUDES][j] = from->v[STATS_MAGNITUDES][j] * SCALE;
         to->v[STATS_SHIFTED][j] = from->v[STATS_SHIFTED][j] * SCALE;
         to->v[STATS_SQUARES][j] = from->v[STATS_SQUARES][j] * SCALE * SCALE;
         to->v[STATS_SHIFTED_SQUARES][j] = from->v[STATS_SHIFTED_SQUARES][j] * SCALE * SCALE;
@@ -299,6 +300,7 @@ static void add_scaled(assay_stats_acc *acc, const uint8_t *bytes, size_t groups
         for (size_t j = 0; j < used; j++) {
             double x = element[j] * SCALE, d = x - s->shift;
             s->v[STATS_SUM][j] += x;
+            s->v[STATS_MAGNITUDES][j] += fabs(x);
             s->v[STATS_SQUARES][j] += x * x;
             s->v[STATS_SHIFTED][j] += d;
             s->v[STATS_SHIFTED_SQUARES][j] += d * d;
@@ -345,6 +347,7 @@ static void add_to_block(assay_stats_acc *acc, const uint8_t *bytes, size_t grou
 static void take_block(assay_stats_acc *acc, const assay_stats_lanes *s, uint64_t elements)
 {
     const assay_stats_moments before = acc->moments;
+    const assay_stats_total magnitudes = acc->magnitudes;
     double count = (double)acc->count, n = (double)elements;
     add_total(&acc->sum, joined_sum(s->v[STATS_SUM]));
     add_total(&acc->magnitudes, joined_sum(s->v[STATS_MAGNITUDES]));
@@ -353,12 +356,15 @@ static void take_block(assay_stats_acc *acc, const assay_stats_lanes *s, uint64_
     acc->max = greatest > acc->max ? greatest : acc->max;
     merge_block(&acc->moments, s, count, n);
     if (!isfinite(acc->moments.deviations + acc->moments.squares.sum) && !has_special(acc)) {
-        if (!acc->is_scaled)
+        if (!acc->is_scaled) {
             scale_moments(&before, &acc->scaled);
+            acc->scaled_magnitudes = (assay_stats_total){magnitudes.sum * SCALE, magnitudes.lost * SCALE};
+        }
         if (!acc->is_block_scaled)
             scale_lanes(s, &acc->scaled_lanes);
         acc->is_scaled = true;
         merge_block(&acc->scaled, &acc->scaled_lanes, count, n);
+        add_total(&acc->scaled_magnitudes, joined_sum(acc->scaled_lanes.v[STATS_MAGNITUDES]));
     }
     acc->is_block_scaled = false;
     acc->zeros += s->zeros;
@@ -511,4 +517,6 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
         out->scaled_squares = total_value(&scaled->squares);
     if (finite && isinf(out->deviations))
         out->scaled_deviations = scaled->deviations;
+    if (finite && isinf(out->magnitudes))
+        out->scaled_magnitudes = total_value(&acc->scaled_magnitudes);
 }

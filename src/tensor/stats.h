@@ -32,8 +32,8 @@ typedef struct assay_stats_acc {
     uint8_t pending[STATS_LANES * 16]; /* the last, incomplete group */
     size_t pending_count;
     assay_stats_lanes lanes, scaled_lanes; /* the open block; its sums that are scaled, if is_block_scaled */
-    assay_stats_total sum, magnitudes;
-    assay_stats_moments moments, scaled; /* of the closed blocks; scaled, if is_scaled */
+    assay_stats_total sum, magnitudes, scaled_magnitudes; /* the last: scaled, if is_scaled */
+    assay_stats_moments moments, scaled;                  /* of the closed blocks; scaled, if is_scaled */
     bool is_block_scaled, is_scaled;
     double min, max;
     uint64_t nan, pos_inf, neg_inf, zeros;

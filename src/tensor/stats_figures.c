@@ -42,6 +42,8 @@ double assay_stats_l2(const assay_stats *s)
 
 double assay_stats_abs_mean(const assay_stats *s)
 {
+    if (s->scaled_magnitudes > 0)
+        return per_element(s, s->scaled_magnitudes) * ASSAY_STATS_UNIT;
     return per_element(s, s->magnitudes);
 }
 

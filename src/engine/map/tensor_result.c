@@ -23,6 +23,7 @@ static void put_stats(const assay_stats *s, assay_buf *out)
     assay_put_f64(out, s->deviations);
     assay_put_f64(out, s->scaled_squares);
     assay_put_f64(out, s->scaled_deviations);
+    assay_put_f64(out, s->scaled_magnitudes);
 }
 
 static void put_results(const assay_tensor_view *view, const assay_tensor_result_form *form, assay_buf *out)
@@ -159,6 +160,7 @@ static void get_stats(assay_cursor *in, assay_stats *s)
     s->deviations = assay_get_f64(in);
     s->scaled_squares = assay_get_f64(in);
     s->scaled_deviations = assay_get_f64(in);
+    s->scaled_magnitudes = assay_get_f64(in);
 }
 
 /* The results one after the other, into room for u->room.results bytes from `at` on. */

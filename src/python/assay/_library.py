@@ -33,7 +33,7 @@ class Head(ctypes.Structure):
 class Stats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("count", "nan", "pos_inf", "neg_inf", "zeros")] + [
         (name, ctypes.c_double) for name in ("min", "max", "sum", "squares", "magnitudes", "deviations", "scaled_squares",
-                                             "scaled_deviations")]
+                                             "scaled_deviations", "scaled_magnitudes")]
 
 
 OK, ENOTFOUND, EIO, EFORMAT, ENOMEM, EUNSUPPORTED, EBUDGET = 0, -3, -4, -5, -6, -10, -12

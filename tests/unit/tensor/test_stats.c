@@ -378,27 +378,28 @@ static bool is_near(double got, long double want)
     return want > DBL_MAX ? got == (double)INFINITY : fabsl(got - want) <= 1e-12L * want;
 }
 
-/* Variance, deviation and norm are right wherever they fit a double, even if no sum of squares does; the same bits from
+/* Variance, deviation, norm and mean magnitude are right wherever they fit a double, even if no sum of squares does; the same bits from
  * every instruction set and cut. */
 static void test_squares_beyond(void)
 {
     enum { LONG = 3 * 4096 + 1029, WAYS = 30 };
     static const size_t lengths[] = {1, 5, 8, 1003, 4096, LONG}, pieces[] = {1, 9, 1000, 5000};
     double *x = malloc(LONG * sizeof *x);
-    unsigned wrong = 0, differ = 0, fits = 0;
+    unsigned wrong = 0, differ = 0, fits = 0, sums = 0;
     for (size_t at = 0; at < sizeof lengths / sizeof lengths[0] * WAYS; at++) {
         size_t n = lengths[at / WAYS];
-        long double mean = 0, squares = 0, deviations = 0;
+        long double mean = 0, squares = 0, deviations = 0, magnitude = 0;
         fill_huge((int)(at % WAYS), x, n);
         for (size_t i = 0; i < n; i++)
-            mean += (long double)x[i] / n;
+            mean += (long double)x[i] / n, magnitude += fabsl((long double)x[i]) / n;
         for (size_t i = 0; i < n; i++) {
             squares += (long double)x[i] * x[i];
             deviations += (x[i] - mean) * (x[i] - mean);
         }
         assay_stats s = of_doubles(x, n);
         wrong += !is_near(assay_stats_l2(&s), sqrtl(squares)) || !is_near(assay_stats_std(&s), sqrtl(deviations / n)) ||
-                 !is_near(assay_stats_variance(&s), deviations / n);
+                 !is_near(assay_stats_variance(&s), deviations / n) || !is_near(assay_stats_abs_mean(&s), magnitude);
+        sums += isinf(assay_stats_l1(&s)) && isfinite(assay_stats_abs_mean(&s));
         fits += isinf(s.deviations) && isfinite(assay_stats_variance(&s));
         for (int level = 0; level < ASSAY_SIMD_LEVELS; level++)
             for (size_t p = 0; assay_simd_has((assay_simd)level) && p < sizeof pieces / sizeof pieces[0]; p++) {
@@ -408,13 +409,14 @@ static void test_squares_beyond(void)
     }
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_EQUAL(differ, 0);
-    CU_ASSERT_TRUE(fits > 0);
+    CU_ASSERT_TRUE(fits > 0 && sums > 0);
     x[4000] = NAN;
     assay_stats spoilt = of_doubles(x, LONG);
     CU_ASSERT_TRUE(isnan(assay_stats_std(&spoilt)) && isnan(assay_stats_l2(&spoilt)));
     x[4000] = INFINITY;
     spoilt = of_doubles(x, LONG);
     CU_ASSERT_TRUE(isnan(assay_stats_std(&spoilt)) && isinf(assay_stats_l2(&spoilt)));
+    CU_ASSERT_TRUE(isinf(assay_stats_abs_mean(&spoilt)));
     free(x);
 }
 
