@@ -249,6 +249,34 @@ def no_version(w):
     w.checks.expect(report and len(report["trials"]) == 1 and "metrics" not in report["trials"][0], "a recording without its index: %s" % (report and [t["name"] for t in report["trials"]]))
 
 
+def files_of_modes(w):
+    """A training and its validation have a file each, or an event directory each: they are one run. So are not two seeds."""
+    def table(offset, column="Logloss"):
+        return "iter\t%s\n" % column + "".join("%d\t%g\n" % (i, offset - 0.5 * i) for i in range(9))
+    for kind, names in (("PREDICT", ("learn_error.tsv", "test_error.tsv")), ("EVAL", ("train.tsv", "val.tsv")), ("EVAL", ("seed_1/train_loss.tsv", "seed_1/valid_loss.tsv"))):
+        place = w.root / "modes" / names[0].replace("/", "_")
+        for name, offset in zip(names, (9, 20)):
+            logs.write(place / name, table(offset, "loss"))
+        for target, prefix in ((place, ""), (place.parent / (place.name + "*"), "")):
+            done = run([w.assay, "stats", str(target), "-o", str(w.root / "modes.csv")])
+            rows = list(csv.DictReader(open(w.root / "modes.csv"))) if done.code == 0 else []
+            found = {(r["tensor"], r["mode"], int(r["mode_step"])): float(r["mean"]) for r in rows}
+            w.checks.expect(found == {("metrics/loss", m, i): v - 0.5 * i for m, v in (("TRAIN", 9), (kind, 20)) for i in range(9)}, "%s: %s %s" % (target, found, done))
+    for name in ("run_1.tsv", "run_2.tsv"):
+        logs.write(w.root / "modes/runs" / name, table(9))
+    logs.write(w.root / "modes/alone/test_error.tsv", table(9))
+    for place, trials in (("runs", ["run_1.tsv", "run_2.tsv"]), ("alone", ["alone"])):
+        _, report, _ = w.run(w.root / "modes" / place)
+        w.checks.expect(report and [t["name"] for t in report["trials"]] == trials, "%s: %s" % (place, report and [t["name"] for t in report["trials"]]))
+    place = w.root / "modes/catboost_info"
+    for name, offset in (("learn", 9), ("test", 20)):
+        logs.write(place / name / "events.out.tfevents", b"".join(logs.frame(struct.pack("<Bd", 9, 1.0) + logs.number(2, i) + logs.data(5, logs.data(1, logs.data(1, "Logloss") + struct.pack("<Bf", 2 << 3 | 5, offset - i)))) for i in range(9)))
+        logs.write(place / (name + "_error.tsv"), table(offset))
+    _, report, _ = w.run(place)
+    t = report["trials"] if report else []
+    w.checks.expect(len(t) == 1 and t[0]["metrics"]["kind"] == "tb" and t[0]["modes"]["TRAIN"]["steps"] == t[0]["modes"]["PREDICT"]["steps"] == 9, "CatBoost's directory: %s" % t)
+
+
 def parts_of_tables(w):
     """A column says of what each row is, and where a comma does not divide cells, it is a decimal one."""
     for name, text in (("split", "step,split,loss\n" + "".join("%d,train,%g\n%d,val,%g\n" % (i, 9 - i, i, 20 - i) for i in range(9))),

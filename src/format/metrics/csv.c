@@ -441,13 +441,82 @@ static int divide_table(metrics_place *p, const metrics_table *t, const metrics_
     return run->base ? metrics_run_add_file(run, file) : ASSAY_ENOMEM;
 }
 
-static int divide(metrics_place *p, assay_error *err)
+/* A training and its validation may each have a file: "learn_error.tsv" and "test_error.tsv" of CatBoost, "train.csv" and "val.csv".
+ * The mode that the file's name says, and into `rest` its path without that word and the ending; 0: no part of the name is
+ * such a word, or several are. */
+static int mode_of_name(const char *path, char rest[ASSAY_PATH_ROOM])
+{
+    const size_t stem = metrics_stem(path), name = (size_t)(metrics_base(path) - path);
+    int mode = 0;
+    for (size_t at = name, end; at < stem; at = end + 1) {
+        end = at + strcspn(path + at, "_-. /");
+        end = end < stem ? end : stem;
+        const int own = metrics_is_train_word(path + at, end - at)     ? ASSAY_MODE_TRAIN
+                        : metrics_is_eval_word(path + at, end - at)    ? ASSAY_MODE_EVAL
+                        : metrics_is_predict_word(path + at, end - at) ? ASSAY_MODE_PREDICT
+                                                                       : 0;
+        if (own && mode)
+            return 0;
+        if (own && snprintf(rest, ASSAY_PATH_ROOM, "%.*s\n%.*s", (int)at, path, (int)(stem - end), path + end) <
+                       ASSAY_PATH_ROOM)
+            mode = own;
+    }
+    return mode;
+}
+
+static const char BY_MODE[] = "modes/";
+
+/* The files of a training and its validation, as the names say: by what is the same in these the modes, a bit each. 0 or
+ * ASSAY_ENOMEM. */
+static int gather_modes(const metrics_place *p, assay_dict *rests, uint32_t **modes)
+{
+    char rest[ASSAY_PATH_ROOM];
+    *modes = assay_alloc_zeroed(p->count, sizeof **modes);
+    ASSAY_HAVE(*modes);
+    for (size_t i = 0; i < p->count; i++) {
+        const int mode = p->files[i].kind == METRICS_CSV ? mode_of_name(p->files[i].path, rest) : 0;
+        const uint32_t number = mode ? assay_dict_add(rests, rest, strlen(rest)) : 0;
+        if (number == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+        if (mode)
+            (*modes)[number] |= 1u << mode;
+    }
+    return ASSAY_OK;
+}
+
+/* The run of a file that has the rows of one mode, where another file has those of another; NULL: it is none, or *status
+ * says why. */
+static metrics_run *run_of_modes(metrics_place *p, const assay_dict *rests, const uint32_t *modes,
+                                 const metrics_file *file, int *status)
+{
+    char rest[ASSAY_PATH_ROOM], key[ASSAY_PATH_ROOM + sizeof BY_MODE], name[ASSAY_PATH_ROOM];
+    const uint32_t train = 1u << ASSAY_MODE_TRAIN;
+    const int directory = (int)metrics_directory(file->path);
+    if (mode_of_name(file->path, rest) == 0)
+        return NULL;
+    const uint32_t said = modes[assay_dict_find(rests, rest, strlen(rest))];
+    if (!(said & train) || said == train)
+        return NULL;
+    snprintf(key, sizeof key, "%s%s", BY_MODE, rest);
+    snprintf(name, sizeof name, "%.*s", directory, directory ? file->path : "");
+    metrics_run *run = metrics_place_run_of(p, key, directory ? name : ".", NULL);
+    if (run && run->count == 0) {
+        free(run->base);
+        run->base = assay_copy_text(name);
+        run->whole = true;
+    }
+    *status = run && run->base ? metrics_run_add_file(run, file) : ASSAY_ENOMEM;
+    return run;
+}
+
+static int divide_files(metrics_place *p, const assay_dict *rests, const uint32_t *modes, assay_error *err)
 {
     int status = ASSAY_OK;
     bool exports = false; /* whose columns say which run they are of */
     for (size_t i = 0; i < p->count && status == ASSAY_OK; i++) {
         metrics_table t = {0};
-        if (p->files[i].kind != METRICS_CSV)
+        if (p->files[i].kind != METRICS_CSV || run_of_modes(p, rests, modes, &p->files[i], &status) ||
+            status != ASSAY_OK)
             continue;
         status = metrics_table_open(p->store, p->files[i].path, &t, err);
         if (status != 1)
@@ -465,6 +534,17 @@ static int divide(metrics_place *p, assay_error *err)
         metrics_table_close(&t);
     }
     return status == ASSAY_OK && !exports ? metrics_split_runs(p, err) : status;
+}
+
+static int divide(metrics_place *p, assay_error *err)
+{
+    assay_dict *rests = assay_dict_new();
+    uint32_t *modes = NULL;
+    int status = rests ? gather_modes(p, rests, &modes) : ASSAY_ENOMEM;
+    ASSAY_THEN(status, divide_files(p, rests, modes, err));
+    assay_dict_free(rests);
+    free(modes);
+    return status;
 }
 
 /* What a column is for a run. */
@@ -515,7 +595,8 @@ static int mode_of_row(const metrics_table *t, size_t modes)
     return mode == ASSAY_MODE_TRAIN ? 0 : mode;
 }
 
-static int read_rows(metrics_log *log, metrics_table *t, const step_columns *of, const column *columns,
+/* `whole`: that of all rows, as the file's name says; 0: rows and tags say it. */
+static int read_rows(metrics_log *log, metrics_table *t, const step_columns *of, const column *columns, int whole,
                      assay_error *err)
 {
     const size_t modes = mode_column(t), steps = of->column;
@@ -523,7 +604,7 @@ static int read_rows(metrics_log *log, metrics_table *t, const step_columns *of,
     int64_t step = 0;
     int status = ASSAY_OK;
     while (status == ASSAY_OK && (status = metrics_table_next(t, steps, log, &step, err)) == 1) {
-        const int mode = mode_of_row(t, modes);
+        const int mode = whole ? whole : mode_of_row(t, modes);
         step = count_on(&counted, t, of, step);
         status = ASSAY_OK;
         for (size_t i = 0; i < t->columns && status == ASSAY_OK; i++) {
@@ -558,7 +639,9 @@ static int read_file(metrics_log *log, const metrics_run *run, const metrics_fil
         status = name_counted(log, file->path, err);
     if (status == ASSAY_OK) {
         take_columns(&t, run, steps, exported, columns);
-        status = read_rows(log, &t, &of, columns, err);
+        char rest[ASSAY_PATH_ROOM];
+        const bool by_mode = strncmp(run->key, BY_MODE, sizeof BY_MODE - 1) == 0;
+        status = read_rows(log, &t, &of, columns, by_mode ? mode_of_name(file->path, rest) : 0, err);
     }
     if (status == ASSAY_OK && exported)
         status = metrics_fact(log, "name", run->key, strlen(run->key));

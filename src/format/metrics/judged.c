@@ -44,7 +44,7 @@ typedef struct base_text {
 
 static bool is_of_time(const char *word, size_t length)
 {
-    static const char *const words[] = {"train", "training", "step", "epoch", "metrics"};
+    static const char *const words[] = {"train", "training", "learn", "step", "epoch", "metrics"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length) || metrics_is_eval_word(word, length) ||
            metrics_is_predict_word(word, length);
 }

@@ -201,6 +201,7 @@ int metrics_fact_time(metrics_log *log, const char *name, int64_t seconds);
 /* The mode that a tag's words say. */
 int metrics_mode_of(const char *tag, size_t length);
 /* Is the word (of so many bytes) one for evaluation, for prediction, for what is to rise? */
+bool metrics_is_train_word(const char *word, size_t length);
 bool metrics_is_eval_word(const char *word, size_t length);
 bool metrics_is_predict_word(const char *word, size_t length);
 bool metrics_is_reward_word(const char *word, size_t length);

@@ -68,12 +68,6 @@ typedef struct directories {
     assay_dict *children;  /* "<parent>\n" and "t" or "e": has such a directory with event files */
 } directories;
 
-static bool is_train_word(const char *name, size_t length)
-{
-    return (length == 5 && strncasecmp(name, "train", 5) == 0) ||
-           (length == 8 && strncasecmp(name, "training", 8) == 0);
-}
-
 static bool is_mode_word(const char *name, size_t length)
 {
     return metrics_is_eval_word(name, length) || metrics_is_predict_word(name, length);
@@ -154,7 +148,7 @@ static int gather(const metrics_place *p, directories *d)
         int status = assay_dict_add(d->names, at.directory, length) == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
         if (status == ASSAY_OK && pid > 0)
             status = note(d->processes, at.directory, length, process, pid);
-        if (status == ASSAY_OK && length > 0 && is_train_word(own, strlen(own)))
+        if (status == ASSAY_OK && length > 0 && metrics_is_train_word(own, strlen(own)))
             status = note(d->children, at.directory, parent, "t", 1);
         if (status == ASSAY_OK && length > 0 && is_mode_word(own, strlen(own)))
             status = note(d->children, at.directory, parent, "e", 1);
@@ -191,7 +185,7 @@ static size_t owner_of(const metrics_place *p, const directories *d, const char 
     while (own > 0 && directory[own - 1] != '/')
         own--;
     const size_t parent = own > 0 ? own - 1 : 0, name = length - own;
-    const bool train = is_train_word(directory + own, name), mode = is_mode_word(directory + own, name);
+    const bool train = metrics_is_train_word(directory + own, name), mode = is_mode_word(directory + own, name);
     if ((train || mode) &&
         (assay_dict_find(d->names, directory, parent) != ASSAY_NO_ID ||
          (has(d->children, directory, parent, "t", 1) && has(d->children, directory, parent, "e", 1))))

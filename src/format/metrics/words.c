@@ -22,6 +22,12 @@ bool metrics_is_among(const char *const *words, size_t count, const char *word, 
     return false;
 }
 
+bool metrics_is_train_word(const char *word, size_t length)
+{
+    static const char *const words[] = {"train", "training", "learn"};
+    return metrics_is_among(words, sizeof words / sizeof *words, word, length);
+}
+
 bool metrics_is_eval_word(const char *word, size_t length)
 {
     static const char *const words[] = {"eval", "evaluation", "val", "valid", "validation", "dev", "crossval"};
