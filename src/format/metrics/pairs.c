@@ -42,8 +42,9 @@ typedef struct leading {
 /* Of the words of a part of a line, those that say of what it is: "valid on 'valid' subset", "Test set", "Train". */
 static void note_leading(void *context, const char *word, size_t length)
 {
-    static const char *const fillers[] = {"set",     "on",      "subset",  "split", "data", "dataset", "result",
-                                          "results", "metrics", "summary", "phase", "mode", "the"},
+    static const char *const fillers[] = {"set",     "on",     "subset",  "split",   "data",
+                                          "dataset", "result", "results", "metrics", "summary",
+                                          "phase",   "mode",   "the",     "net",     "output"},
                              *const trains[] = {"train", "training"},
                              *const evals[] = {"validate", "validating", "evaluating"}, *const tests[] = {"testing"};
     leading *l = context;
@@ -55,7 +56,7 @@ static void note_leading(void *context, const char *word, size_t length)
     else if (AMONG(trains))
         l->mode = l->mode ? l->mode : ASSAY_MODE_TRAIN;
     else
-        l->others = l->others || !AMONG(fillers);
+        l->others = l->others || !(AMONG(fillers) || *word == '#'); /* "Test net output #1" of Caffe */
 #undef AMONG
 }
 

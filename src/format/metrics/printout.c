@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/vec.h"
 #include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
 #include "format/metrics/darknet.h"
@@ -32,7 +33,8 @@ enum {
     FALLS_MOST = 3,       /* of steps in ROWS_LOOKED_AT: a training goes on from a checkpoint now and then */
     AGAIN_LEAST = 3,      /* lines of an epoch with the same figure: they are several of it, and no line said twice */
     ONCE_LEAST = 3,       /* epochs that have one line each: all have */
-    ORDERED_LEAST = 8     /* lines with the same loss, of a file without steps */
+    BEGUN_MOST = 1 << 16,
+    ORDERED_LEAST = 8 /* lines with the same loss, of a file without steps */
 };
 
 /* What proves a file to be a log, and how its lines are numbered. */
@@ -40,6 +42,7 @@ typedef struct proof {
     enum { NO_PROOF, BY_STEP, BY_NUMBER, BY_ORDER } by;
     uint64_t counted; /* the figure whose lines are counted; 0: lines have steps */
     bool epochs;      /* of objects: the epoch is the step */
+    bool nested;      /* the iteration is an epoch */
     bool document;    /* the file is one JSON value, or what a disk has kept of one */
 } proof;
 
@@ -49,6 +52,10 @@ typedef struct recurring {
     double value;    /* that it had last */
     unsigned times, values;
 } recurring;
+
+typedef struct begun_epoch {
+    int64_t epoch, offset;
+} begun_epoch;
 
 typedef struct reader {
     metrics_log *log;
@@ -75,9 +82,15 @@ typedef struct reader {
     } alone;
     struct {             /* likewise: epochs of objects without another step */
         int64_t last[2]; /* of rows of training, and of the others */
-        unsigned rows[2];
-        bool broken; /* one is not whole, or does not rise */
+        unsigned rows[2], falls;
+        bool broken; /* one is not whole, or comes again */
     } rows_of;
+    struct { /* likewise: lines with an iteration and a step of so many, as in "iteration:1 step:100/1687" */
+        int64_t outer, inner;
+        unsigned lines, within; /* within: the iteration stood still while the step rose */
+        bool broken;            /* both rose */
+    } both;
+    bool nested;            /* steps count within the iteration, which is an epoch by another name */
     uint64_t counted;       /* the figure whose lines are counted, a hash; 0: none is */
     bool epochs;            /* of objects the epoch is the step */
     unsigned falls;         /* of steps, with no new epoch: as where each episode of a game begins anew */
@@ -87,13 +100,15 @@ typedef struct reader {
     int64_t said;           /* the epoch, as the last line said that has no other step; NOT_KNOWN: none did */
     bool finer;             /* a line with a step within the epoch came since */
     int64_t offset;         /* of the epochs before, where each counts anew */
-    int64_t gap;            /* between the last two steps of the epoch */
-    int64_t last;           /* step of training */
-    int64_t rows;           /* of printed dictionaries */
-    int aside;              /* mode of the last line, where it was not one of training; else 0 */
-    bool by_epoch;          /* a line said the epoch alone, and what follows belongs to it */
-    bool proven;            /* a line came that nothing but a training prints */
-    bool header;            /* the line before said a step and nothing else: what follows belongs to it */
+    begun_epoch *begun;     /* [begun_count] the epochs so far, for a training that goes on from one of them */
+    size_t begun_count, begun_room;
+    int64_t gap;   /* between the last two steps of the epoch */
+    int64_t last;  /* step of training */
+    int64_t rows;  /* of printed dictionaries */
+    int aside;     /* mode of the last line, where it was not one of training; else 0 */
+    bool by_epoch; /* a line said the epoch alone, and what follows belongs to it */
+    bool proven;   /* a line came that nothing but a training prints */
+    bool header;   /* the line before said a step and nothing else: what follows belongs to it */
 } reader;
 
 /* As metrics_numbered_by(), where the file's proof said what epochs are. */
@@ -107,10 +122,12 @@ static bool is_row_of_validation(const metrics_pairs *pairs)
 {
     bool eval = false, train = false;
     for (size_t i = 0; i < pairs->count; i++) {
-        const int own = metrics_mode_of(pairs->list[i].name, pairs->list[i].length);
-        const int mode = own == ASSAY_MODE_TRAIN && pairs->list[i].mode ? pairs->list[i].mode : own;
+        const metrics_pair *pair = &pairs->list[i];
+        const int own = metrics_mode_of(pair->name, pair->length);
+        const int mode = own == ASSAY_MODE_TRAIN && pair->mode ? pair->mode : own;
         eval = eval || mode != ASSAY_MODE_TRAIN;
-        train = train || (mode == ASSAY_MODE_TRAIN && metrics_is_loss(pairs->list[i].name, pairs->list[i].length));
+        train = train || (mode == ASSAY_MODE_TRAIN && (metrics_is_loss(pair->name, pair->length) ||
+                                                       metrics_is_train_word(pair->name, pair->length)));
     }
     return eval && !train;
 }
@@ -135,6 +152,30 @@ static int64_t unrounded(const reader *r, const metrics_pair *pair, int64_t raw)
     return fits ? next : raw;
 }
 
+/* Notes where an epoch begins. Without memory, or of too many, it is worked out. */
+static void note_begin(reader *r, int64_t epoch)
+{
+    begun_epoch *added =
+        r->begun_count < BEGUN_MOST ? assay_vec_add(&r->begun, &r->begun_count, &r->begun_room, sizeof *added) : NULL;
+    if (added)
+        *added = (begun_epoch){epoch, r->offset};
+}
+
+/* Where an epoch began to which a training went back, as from its last checkpoint: what lies behind is superseded, and no
+ * more. */
+static int64_t offset_of(reader *r, int64_t epoch)
+{
+    while (r->begun_count > 0 && r->begun[r->begun_count - 1].epoch > epoch)
+        r->begun_count--;
+    if (r->begun_count == 0)
+        return 0;
+    const begun_epoch *last = &r->begun[r->begun_count - 1];
+    int64_t more = 0;
+    return r->of > 0 && !__builtin_mul_overflow(epoch - last->epoch, r->of, &more) && more < METRICS_STEP_END
+               ? last->offset + more
+               : last->offset;
+}
+
 /* The step of a line of training whose own number is `raw`. */
 static int64_t count_on(reader *r, step_kind kind, const metrics_said *s)
 {
@@ -146,7 +187,9 @@ static int64_t count_on(reader *r, step_kind kind, const metrics_said *s)
     if (anew && r->offset < METRICS_STEP_END) /* what lies beyond is no step, however many epochs are told */
         r->offset += r->of > 0 ? r->of : raw == 0 ? r->raw + r->gap : r->raw; /* from 0 on: one behind the last */
     else if (epoch < r->epoch && epoch != NOT_KNOWN)                          /* it began again */
-        r->offset = 0;
+        r->offset = offset_of(r, epoch);
+    if (epoch != NOT_KNOWN && epoch != r->epoch && (r->begun_count == 0 || r->begun[r->begun_count - 1].epoch < epoch))
+        note_begin(r, epoch);
     r->kind = kind;
     r->finer = kind != EPOCH;
     r->gap = anew ? 0 : raw > r->raw && r->raw != NOT_KNOWN ? raw - r->raw : r->gap;
@@ -245,18 +288,6 @@ static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
     for (uint64_t i = 0; i < r->pairs.left; i++)
         metrics_add(r->log, METRICS_OTHER_VALUES);
     return status;
-}
-
-/* Programs print their own source, too. A line that numbers a loss is none. */
-static bool is_code(const char *line, size_t length)
-{
-    static const char *const signs[] = {" == ", " += ",  " -= ",  " *= ", " /= ",    " ** ",
-                                        "()",   "self.", "args.", "def ", "return ", "Namespace("};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (memmem(line, length, signs[i], strlen(signs[i])))
-            return true;
-    const bool block = length > 1 && *line == '[' && line[length - 2] == ']'; /* "[batch=10/4800]:" */
-    return length > 0 && line[length - 1] == ':' && !block;
 }
 
 /* A few words in short, as GPT-2 trainings in C print them: "s:10 trl:3.2 lr:0.0006 norm:1.2", "s:20 tel:3.4". Is it such a line? */
@@ -371,11 +402,31 @@ static void note_epoch_of_object(reader *r, const metrics_said *s, bool aside)
     if (!r->pairs.object || !s->loss || !s->epoch || metrics_numbered_by(s, true) != STEP_KINDS)
         return;
     int64_t *last = &r->rows_of.last[aside];
-    if (s->step[EPOCH] && (r->rows_of.rows[aside] == 0 || s->value[EPOCH] > *last))
+    const bool falls = r->rows_of.rows[aside] > 0 && s->value[EPOCH] < *last; /* it began again */
+    r->rows_of.falls += falls;
+    if (s->step[EPOCH] && (r->rows_of.rows[aside] == 0 || s->value[EPOCH] != *last) && r->rows_of.falls <= FALLS_MOST)
         *last = s->value[EPOCH];
     else
         r->rows_of.broken = true;
     r->rows_of.rows[aside]++;
+}
+
+/* Notes a line that numbers an iteration and a step, likewise. */
+static void note_both(reader *r, const metrics_said *s)
+{
+    if (r->pairs.object || s->step[EPOCH] || !s->step[ITERATION] || !s->step[STEP] || s->step[STEP]->of <= 0)
+        return;
+    const bool later = s->value[STEP] > r->both.inner && r->both.lines > 0;
+    r->both.within += later && s->value[ITERATION] == r->both.outer;
+    r->both.broken = r->both.broken || (later && s->value[ITERATION] > r->both.outer);
+    r->both.outer = s->value[ITERATION];
+    r->both.inner = s->value[STEP];
+    r->both.lines++;
+}
+
+static bool is_nested(const reader *r)
+{
+    return r->both.within >= AGAIN_LEAST && !r->both.broken;
 }
 
 /* Are the numbers in front steps? Few may be ranks, places of a list or settings, one after the other: then they lie far
@@ -418,18 +469,24 @@ static int take_part(reader *r, const char *line, size_t length)
         return ASSAY_OK;
     if (r->boxed.pairs.count > 0 && metrics_is_boxed_border(line, length))
         return take_box(r);
-    const bool code = !r->json && is_code(line, length);
+    const bool code = !r->json && metrics_is_code(line, length);
     bool known = false;
     if (!take_pairs(r, line, length, code, &known))
         return known ? ASSAY_OK : 1;
     metrics_said s = metrics_said_of(&r->pairs, r->numbered);
+    if (r->nested && !s.step[EPOCH]) {
+        s.step[EPOCH] = s.step[ITERATION];
+        s.value[EPOCH] = s.value[ITERATION];
+        s.step[ITERATION] = NULL;
+    }
     if (r->json && r->pairs.data &&
         !(s.loss &&
           metrics_numbered_by(&s, true) != STEP_KINDS)) /* a sample; what a step has beside its loss is none */
         return 1;
     if (code && !(s.loss && metrics_numbered_by(&s, false) <= STEP))
         return 1;
-    s.figure = s.figure || known;
+    /* a file of rows has rows of other figures, too: detectron2's last one has those of the evaluation alone */
+    s.figure = s.figure || known || (r->json && r->proven && metrics_numbered_by(&s, true) != STEP_KINDS);
     note_number(r, &s);
     const bool header = r->header;
     const bool validation = (r->pairs.object && is_row_of_validation(&r->pairs)) || lacks_finer_step(r, &s);
@@ -437,6 +494,7 @@ static int take_part(reader *r, const char *line, size_t length)
     if (r->proving) {
         note_alone(r, &s, metrics_numbered_by(&s, r->pairs.object), aside, is_item(line, length));
         note_epoch_of_object(r, &s, aside);
+        note_both(r, &s);
     }
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
@@ -565,6 +623,7 @@ static void reader_free(reader *r)
     if (r) {
         assay_pull_release(&r->pull);
         assay_buf_release(&r->plain);
+        free(r->begun);
     }
     free(r);
 }
@@ -575,7 +634,8 @@ static bool is_decided(const reader *r)
     const bool lines =
         r->alone.in_epoch.times == 0 || r->alone.again || r->alone.once >= ONCE_LEAST || r->alone.any_step;
     const unsigned rows = r->rows_of.rows[0] + r->rows_of.rows[1];
-    return lines && (rows == 0 || r->rows_of.broken || rows >= ROWS_LOOKED_AT);
+    return lines && (r->both.lines == 0 || r->both.broken || is_nested(r)) &&
+           (rows == 0 || r->rows_of.broken || rows >= ROWS_LOOKED_AT);
 }
 
 /* Goes on until the first line that proves the file, or that none will. */
@@ -592,7 +652,7 @@ static int take_proof(void *context, const char *line, size_t length)
 static proof proof_of(const reader *r)
 {
     const bool rising = !r->rows_of.broken && (r->rows_of.rows[0] > 1 || r->rows_of.rows[1] > 1);
-    proof p = {.by = NO_PROOF, .epochs = rising};
+    proof p = {.by = NO_PROOF, .epochs = rising, .nested = is_nested(r)};
     if ((r->proven || (r->json && rising)) && (!r->json || r->falls <= FALLS_MOST))
         p.by = BY_STEP;
     else if (!r->json && r->alone.episodes && r->alone.once >= ONCE_LEAST) /* with a reward, and no loss */
@@ -708,6 +768,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
             r->numbered = found.by == BY_NUMBER;
             r->counted = found.counted;
             r->epochs = found.epochs;
+            r->nested = found.nested;
             log->output = log->output || !(found.document || r->json);
             status = found.document ? read_document(r, path, err) : metrics_read_lines(log, path, take, r, err);
         }

@@ -185,3 +185,14 @@ step_kind metrics_numbered_by(const metrics_said *s, bool object)
     }
     return STEP_KINDS;
 }
+
+bool metrics_is_code(const char *line, size_t length)
+{
+    static const char *const signs[] = {" == ", " += ",  " -= ",  " *= ", " /= ",    " ** ",
+                                        "()",   "self.", "args.", "def ", "return ", "Namespace("};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (memmem(line, length, signs[i], strlen(signs[i])))
+            return true;
+    const bool block = length > 1 && *line == '[' && line[length - 2] == ']'; /* "[batch=10/4800]:" */
+    return length > 0 && line[length - 1] == ':' && !block;
+}

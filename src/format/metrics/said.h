@@ -28,3 +28,5 @@ bool metrics_is_figure(const metrics_pair *pair);
 /* Says nothing of the training. */
 bool metrics_is_no_tag(const metrics_pair *pair);
 bool metrics_has_word(const char *name, size_t length, const char *const *words, size_t count);
+/* Programs print their own source, too: is the line some of it? One that numbers a loss is none. */
+bool metrics_is_code(const char *line, size_t length);
