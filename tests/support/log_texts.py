@@ -159,6 +159,10 @@ PRINTED = {
                                       {("TRAIN", s): {"epoch": i, "loss": v} for i, s, v in ((1, 21, 78), (1, 61, 74), (2, 122, 68), (2, 162, 64), (2, 190, 4))}),
     "epochs that go on within": ("".join("Epoch [%d/9], Step [%d/100], Loss: %d\n" % (e, s, 90 - 10 * e - s // 50) for e in (1, 2, 3) for s in (50, 100)) + "Epoch [3/9], Step [50/100], Loss: 7\nEpoch [3/9], Step [100/100], Loss: 6\n",
                                  {("TRAIN", 100 * (e - 1) + s): {"epoch": e, "Loss": v} for e, s, v in ((1, 50, 79), (1, 100, 78), (2, 50, 69), (2, 100, 68), (3, 50, 7), (3, 100, 6))}),
+    "a training after its validation": ("".join("INFO: Epoch %d/9\nINFO: - Train metrics: accuracy: 0.%d ; loss: %d\nINFO: - Eval metrics: accuracy: 0.5 ; loss: %d\n" % (e, e, 9 - e, 20 - e) for e in (1, 2, 3)),
+                                        {(m, e): v for e in (1, 2, 3) for m, v in (("TRAIN", {"accuracy": e / 10, "loss": 9 - e}), ("EVAL", {"accuracy": 0.5, "loss": 20 - e}))}),
+    "lines below their epoch": ("".join("Epoch %d\nloss: %d\nvalidation loss: %d\ntraining accuracy: 0.5\n" % (e, 9 - e, 20 - e) for e in (1, 2, 3)),
+                                {(m, e): v for e in (1, 2, 3) for m, v in (("TRAIN", {"loss": 9 - e, "training accuracy": 0.5}), ("EVAL", {"validation loss": 20 - e}))}),
     "outputs of nets": ("".join("I0411 solver.cpp:337] Iteration %d, Testing net (#0)\nI0411 solver.cpp:404]     Test net output #0: accuracy = 0.%d\nI0411 solver.cpp:404]     Test net output #1: loss = %d (* 1 = %d loss)\n"
                                 "I0411 solver.cpp:228] Iteration %d, loss = %d\nI0411 solver.cpp:244]     Train net output #0: loss = %d (* 1 = %d loss)\n" % (i, i, 20 - i, 20 - i, i, 9 - i, 9 - i, 9 - i) for i in (0, 1, 2)),
                         {(m, i): v for i in (0, 1, 2) for m, v in (("TRAIN", {"loss": 9 - i}), ("PREDICT", {"accuracy": i / 10, "loss": 20 - i}))}),

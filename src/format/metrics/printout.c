@@ -265,6 +265,13 @@ static int64_t step_of(reader *r, const metrics_said *s, bool aside)
     return last;
 }
 
+/* "train-rmse", "learn": does the figure say that it was measured on what is learned? */
+static bool says_train(const metrics_pair *pair)
+{
+    static const char *const trains[] = {"train", "training", "learn"};
+    return metrics_has_word(pair->name, pair->length, trains, sizeof trains / sizeof *trains);
+}
+
 static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
 {
     const step_kind kind = numbered(r, s);
@@ -280,7 +287,8 @@ static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
             continue; /* "step=7 ... step=7" */
         const bool own = mode != ASSAY_MODE_GLOBAL && metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN;
         const bool epoch = pair == s->step[EPOCH];
-        const int of_part = mode == 0 && pair->mode != ASSAY_MODE_TRAIN ? pair->mode : mode;
+        const bool train = mode != ASSAY_MODE_GLOBAL && (pair->mode == ASSAY_MODE_TRAIN || says_train(pair));
+        const int of_part = train ? 0 : mode == 0 ? pair->mode : mode;
         const bool plain = epoch && !metrics_is_episode(pair);
         status = metrics_put(r->log, plain ? "epoch" : pair->name, plain ? 5 : pair->length,
                              own && !epoch ? 0 : of_part, step, pair->value);
@@ -331,12 +339,10 @@ static bool take_pairs(reader *r, const char *line, size_t length, bool code, bo
     return true;
 }
 
-/* "train-rmse", "valid_0's l2", "learn": does the figure say what it was measured on? */
+/* "valid_0's l2": does the figure say what it was measured on? */
 static bool names_mode(const metrics_pair *pair)
 {
-    static const char *const trains[] = {"train", "training", "learn"};
-    return metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN ||
-           metrics_has_word(pair->name, pair->length, trains, sizeof trains / sizeof *trains);
+    return metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN || says_train(pair);
 }
 
 /* Notes the number in front of a line that has no step, while a proof is looked for. */
@@ -505,6 +511,7 @@ static int take_part(reader *r, const char *line, size_t length)
         }
         r->by_epoch = kind == EPOCH;
         r->header = true;
+        r->aside = 0;
         if (kind != EPOCH || !is_beside_steps(r, s.value[EPOCH]))
             count_on(r, kind, &s);
         return 1;
