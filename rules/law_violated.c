@@ -162,6 +162,7 @@ typedef struct judged {
     int64_t step;
     double ratio;
     bool keeps;
+    bool undecided; /* it does not, nor do most others of its step (regression.h) */
 } judged;
 
 static int compare_judged(const void *a, const void *b)
@@ -209,7 +210,8 @@ static judged *list_rows(const assay_rule *rule, const assay_series *series, uin
                                         .mode = mode_at(rule->trial, row.step),
                                         .step = row.step,
                                         .ratio = row.value[LAW_RATIO],
-                                        .keeps = row.value[LAW_RATIO] <= 1};
+                                        .keeps = row.value[LAW_RATIO] <= 1,
+                                        .undecided = INFERRED[(int)row.value[LAW_OF]] && row.value[LAW_ROWS] == 0};
     }
     if (list && *count > 0)
         qsort(list, *count, sizeof *list, compare_judged);
@@ -411,134 +413,6 @@ static uint32_t form_of(const judged *list, uint64_t n, const form_counts *count
     return common;
 }
 
-/* ---- what is said ---- */
-
-static const char *const FUNCTIONS[ASSAY_FUNCTIONS] = {
-    [ASSAY_FUNCTION_IDENTITY] = "its input",
-    [ASSAY_FUNCTION_RELU] = "relu(input)",
-    [ASSAY_FUNCTION_LEAKY_RELU] = "leaky_relu(input)",
-    [ASSAY_FUNCTION_ELU] = "elu(input)",
-    [ASSAY_FUNCTION_GELU] = "gelu(input)",
-    [ASSAY_FUNCTION_GELU_TANH] = "gelu(input)",
-    [ASSAY_FUNCTION_SILU] = "silu(input)",
-    [ASSAY_FUNCTION_TANH] = "tanh(input)",
-    [ASSAY_FUNCTION_SIGMOID] = "sigmoid(input)",
-};
-
-static void put_range(char *out, size_t room, const char *what, const double *first, const double *end)
-{
-    if (*end - *first <= 1)
-        snprintf(out, room, "%s %.0f", what, *first);
-    else
-        snprintf(out, room, "%ss %.0f to %.0f", what, *first, *end - 1);
-}
-
-static const char *differ(double count)
-{
-    return count == 1 ? "differs" : "differ";
-}
-
-/* "by 0.2 (bound 3e-07)" */
-static void put_apart(char *out, size_t room, const double *row)
-{
-    snprintf(out, room, "by %.2g (bound %.1g)", row[LAW_APART], row[LAW_BOUND]);
-}
-
-/* Where an equation is broken: in rows and columns, or in cells of both, of which the hook has kept sums. */
-static void put_cells(char *out, size_t room, const double *row)
-{
-    char place[64], column[64];
-    put_range(place, sizeof place, "row", &row[LAW_ROW], &row[LAW_ROW_END]);
-    put_range(column, sizeof column, "column", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-    if (row[LAW_COLUMNS] > 0)
-        snprintf(out, room, "in %.0f of %.0f parts of its rows and %.0f of %.0f of its columns, worst in %s, %s",
-                 row[LAW_ROWS_OFF], row[LAW_ROWS], row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], place, column);
-    else
-        snprintf(out, room, "in %.0f of %.0f parts, worst in %s, %s", row[LAW_ROWS_OFF], row[LAW_ROWS], place, column);
-}
-
-static void put_activation(const double *row, const char *by, char *note, size_t room)
-{
-    if (row[LAW_COLUMNS_OFF] > row[LAW_COLUMNS]) /* it was looked at no further */
-        snprintf(note, room, "some of %.0f elements differ from %s, the worst that was seen is element %.0f, %s",
-                 row[LAW_COLUMNS], FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
-    else
-        snprintf(note, room, "%.0f of %.0f elements %s from %s, the worst is element %.0f, %s", row[LAW_COLUMNS_OFF],
-                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), FUNCTIONS[(int)row[LAW_VARIANT]], row[LAW_COLUMN], by);
-}
-
-static void put_dropout(const double *row, const char *by, char *note, size_t room)
-{
-    if (row[LAW_COLUMNS_OFF] > 0)
-        snprintf(note, room,
-                 "%.0f of %.0f elements %s neither 0 nor the input times the factor of the others, the worst is "
-                 "element %.0f, %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], row[LAW_COLUMNS_OFF] == 1 ? "is" : "are", row[LAW_COLUMN], by);
-    else
-        snprintf(note, room, "elements are dropped in numbers or rows as likely as e^-%.0f by chance", row[LAW_APART]);
-}
-
-static void put_note(const double *row, char *note, size_t room)
-{
-    char place[64], column[64], form[96], by[64], cells[384];
-    put_range(place, sizeof place, "row", &row[LAW_ROW], &row[LAW_ROW_END]);
-    put_range(column, sizeof column, "column", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-    put_apart(by, sizeof by, row);
-    put_cells(cells, sizeof cells, row);
-    switch ((int)row[LAW_OF]) {
-    case LAW_ACTIVATION:
-        put_activation(row, by, note, room);
-        break;
-    case LAW_DROPOUT:
-        put_dropout(row, by, note, room);
-        break;
-    case LAW_EMBEDDING:
-        snprintf(note, room, "%.0f of %.0f numbers %s from the weight's rows, worst in %s, %s", row[LAW_COLUMNS_OFF],
-                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), place, column);
-        break;
-    case LAW_ROWS_ONE:
-        snprintf(note, room, "the sums of rows differ from 1 in %.0f of %.0f parts, worst in %s, %s", row[LAW_ROWS_OFF],
-                 row[LAW_ROWS], place, by);
-        break;
-    case LAW_POOLING:
-        snprintf(note, room, "%.0f of %.0f elements %s from the %s of their windows, the worst is element %.0f, %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]),
-                 row[LAW_VARIANT] == POOLING_LARGEST ? "largest" : "mean", row[LAW_COLUMN], by);
-        break;
-    case LAW_REPLICAS:
-        put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-        snprintf(note, room, "%.0f of %.0f parts %s from what the other workers have, worst in %s, %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), column, by);
-        break;
-    case LAW_LOSS:
-        loss_put_form((int)row[LAW_VARIANT], form, sizeof form);
-        snprintf(note, room, "it differs %s%sfrom the %s that its inputs and targets give",
-                 row[LAW_VARIANT] == LOSS_WEIGHTED ? "" : by, row[LAW_VARIANT] == LOSS_WEIGHTED ? "" : " ", form);
-        break;
-    case LAW_NORMALISATION:
-        snprintf(note, room, "it differs from the normalised input %s %s", by, cells);
-        break;
-    case LAW_GRADIENT:
-        snprintf(note, room, "it differs from the products of inputs and gradients of outputs %s %s", by, cells);
-        break;
-    case LAW_LINEAR:
-        snprintf(note, room, "it differs from x Wt + b %s %s", by, cells);
-        break;
-    case LAW_REDUCE:
-        put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-        snprintf(note, room, "%.0f of %.0f parts %s from what backward gave%s, worst in %s, %s", row[LAW_COLUMNS_OFF],
-                 row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), row[LAW_VARIANT] == 1 ? " on all workers in mean" : "",
-                 column, by);
-        break;
-    default:
-        put_range(column, sizeof column, "element", &row[LAW_COLUMN], &row[LAW_COLUMN_END]);
-        snprintf(note, room,
-                 "%.0f of %.0f parts %s from what the factors of the other parameters (rate, decay) give, worst in "
-                 "%s, %s",
-                 row[LAW_COLUMNS_OFF], row[LAW_COLUMNS], differ(row[LAW_COLUMNS_OFF]), column, by);
-    }
-}
-
 /* ---- moments that are off ---- */
 
 /* Where they are, and which of these are of one parameter. An update that is made of one says no more than that. */
@@ -552,7 +426,7 @@ ASSAY_ORDER_BY(compare_places, judged, worker, step)
 static void note_moments(moments_off *off, const judged *list, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
-        if (!list[i].keeps)
+        if (!list[i].keeps && !list[i].undecided)
             off->all[off->count++] = list[i];
 }
 
@@ -596,12 +470,12 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
 {
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < n; i++) {
-        if (is_of_moment(off, &list[i]))
+        if (is_of_moment(off, &list[i]) || list[i].undecided)
             continue;
         char note[512];
         const assay_row row = assay_series_row(series, list[i].number);
         const bool weighted = list[i].law == LAW_LOSS && list[i].variant == LOSS_WEIGHTED;
-        put_note(row.value, note, sizeof note);
+        law_put_note(row.value, note, sizeof note);
         const assay_finding finding = {.step = row.step,
                                        .tensor = row.tensor,
                                        .worker = row.worker,
@@ -708,20 +582,49 @@ static void say_form(const assay_trial *trial, uint32_t tensor, int form, assay_
         assay_verdict_message(verdict, "%s is the %s.", assay_trial_tensor(trial, tensor), name);
 }
 
+/* What inferred factors come to in a whole trial: where half of the tensors and an eighth of their rows do not keep a form,
+ * the optimizer goes by another one, which is near enough to it now and then. */
+typedef struct form_sums {
+    uint64_t rows, broken, tensors, tensors_broken;
+} form_sums;
+
+static void sum_forms(const judged *list, uint64_t count, form_sums sums[LAWS][MOST_FORMS])
+{
+    memset(sums, 0, LAWS * sizeof *sums);
+    for (uint64_t i = 0, n; i < count; i += n) {
+        form_sums *of = &sums[list[i].law][list[i].law == LAW_LOSS ? 0 : list[i].variant];
+        uint64_t broken = 0;
+        n = same(list, i, count, true);
+        for (uint64_t k = i; k < i + n; k++)
+            broken += !list[k].keeps;
+        of->rows += n;
+        of->broken += broken;
+        of->tensors++;
+        of->tensors_broken += broken > 0;
+    }
+}
+
+static bool is_form_of_trial(const form_sums *of)
+{
+    return 8 * of->broken < of->rows || 2 * of->tensors_broken < of->tensors;
+}
+
 static int judge(const assay_rule *rule, const assay_series *series, const judged *list, uint64_t count,
                  moments_off *off, assay_verdict *verdict)
 {
     uint64_t holding[LAWS] = {0}, open[LAWS] = {0};
     form_counts counts;
+    form_sums sums[LAWS][MOST_FORMS];
     int status = ASSAY_OK;
     count_forms(list, count, &counts);
+    sum_forms(list, count, sums);
     for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
         const uint32_t law = list[i].law;
         uint64_t some;
         n = same(list, i, count, false);
         const uint32_t variant = form_of(list + i, n, &counts);
         const judged *rows = rows_of(list + i, n, variant, &some);
-        const bool is_held = holds(rows, some);
+        const bool is_held = holds(rows, some) && (law != LAW_UPDATE || is_form_of_trial(&sums[law][variant]));
         (is_held ? holding : open)[law]++;
         if (is_held && law == LAW_LOSS)
             say_form(rule->trial, list[i].tensor, (int)variant, verdict);

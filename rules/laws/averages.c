@@ -93,7 +93,8 @@ static bool set_case(const law_step *step, const assay_tensor_view *average, int
     const double rounding = law_rounding(average->dtype);
     const bool variance = ends_with(average->name, "running_var");
     const bool figure = variance || ends_with(average->name, "running_mean");
-    if (!s || !s->before || rounding == 0 || !law_follows(step, s->step, 1) || figure != (of == OF_FIGURES))
+    if (!s || !s->before || rounding == 0 || !law_follows(step, s->step, 1) || figure != (of == OF_FIGURES) ||
+        (figure && law_stands(s)))
         return false;
     regression_begin(c, average, s->rows, (uint32_t)s->groups);
     c->noise = 16 * rounding;

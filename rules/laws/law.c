@@ -55,6 +55,12 @@ const assay_sketch *law_sketch(const law_step *step, int measure, const assay_te
     return s;
 }
 
+bool law_stands(const assay_sketch *s)
+{
+    const size_t size = (size_t)(s->groups * s->columns) * sizeof *s->sum;
+    return s->before && memcmp(s->sum, s->before, size) == 0 && memcmp(s->squares, s->squares_before, size) == 0;
+}
+
 const assay_function *law_function(const law_step *step, const assay_tensor_view *item)
 {
     const assay_result *result = assay_view_has_values(item) ? assay_view_result(step->view, OF_FUNCTION, item) : NULL;

@@ -126,6 +126,8 @@ uint32_t law_input(const law_step *step, const char *output);
 const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item);
 /* Likewise, of samples, by the measure of images, which of two axes is that of rows. */
 const assay_sketch *law_images(const law_step *step, int images, int rows, const assay_tensor_view *item);
+/* Is a tensor what it was at the saved step before? Figures of a batch that stand were not updated: the module was in eval. */
+bool law_stands(const assay_sketch *s);
 /* What its output is of a module's input; NULL: unknown. */
 const assay_function *law_function(const law_step *step, const assay_tensor_view *item);
 /* Adds the row of such a function, of so many elements. */
@@ -147,6 +149,9 @@ typedef int law_pass(const law_step *step, const assay_tensor_view *weight, uint
 int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *pass);
 /* Is a saved step so many steps before the one in view, of the same mode? */
 bool law_follows(const law_step *step, int64_t before, int64_t steps);
+
+/* What a row that breaks its law says of it. */
+void law_put_note(const double *row, char *note, size_t room);
 
 /* The sum of the signs of rows [from, end) of a sketch. */
 double law_signs(uint64_t from, uint64_t end);

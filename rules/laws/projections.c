@@ -27,6 +27,12 @@ static bool is_count(double x, double most)
     return x >= 1 && x <= most && x == floor(x);
 }
 
+/* Squares that are kept as floats: what is less than the least of these may have been anything up to it. */
+static double squares_of(double kept)
+{
+    return fmax(kept, 0x1p-126);
+}
+
 /* ---- linear layers, and their gradients ---- */
 
 enum { L_INPUTS, L_ROWS, L_COLUMNS, L_GROUPS, L_TILES, L_CONVOLVES, L_X, L_W, L_Y, L_HEAD };
@@ -53,7 +59,7 @@ static int add_products(const law_step *step, const assay_tensor_view *item, int
         uint64_t off = 0;
         for (uint64_t i = 0; i < cells; i++) {
             double bounds[LINEAR_FORMS];
-            linear_bounds(&rounding, products[i], outputs[i], elements, bounds);
+            linear_bounds(&rounding, squares_of(products[i]), squares_of(outputs[i]), elements, bounds);
             const double bound = bounds[form], ratio = fabs(apart[i]) / bound;
             if (!isfinite(products[i]) || !isfinite(outputs[i]))
                 return ASSAY_OK;
@@ -87,7 +93,8 @@ static int add_norm_form(const law_step *step, const assay_tensor_view *item, co
     double row[LAW_WIDTH] = {[LAW_OF] = LAW_NORMALISATION, [LAW_VARIANT] = *form};
     uint64_t off = 0;
     for (uint64_t i = 0; i < cells; i++) {
-        const double bound = norm_bound((int)head[N_Y], outputs[i], terms[i]), ratio = fabs(apart[i]) / bound;
+        const double bound = norm_bound((int)head[N_Y], squares_of(outputs[i]), squares_of(terms[i])),
+                     ratio = fabs(apart[i]) / bound;
         if (!isfinite(outputs[i]) || !isfinite(terms[i]))
             return ASSAY_OK;
         off += ratio > 1;
@@ -177,7 +184,7 @@ static void add_term(regression_case *c, int term, const double *pairs, double s
 {
     for (uint32_t i = 0; i < c->cells; i++) {
         c->term[term][i] += share * pairs[i];
-        c->squares[term][i] += share * pairs[c->cells + i];
+        c->squares[term][i] += share * squares_of(pairs[c->cells + i]);
     }
 }
 
@@ -199,8 +206,8 @@ static bool set_case(const law_step *step, const assay_tensor_view *item, int la
     c->noise = 11 * rounding;
     for (uint64_t i = 0; i < cells; i++) {
         c->target[i] = pairs[i];
-        c->rounding[i] =
-            law_written((int)v->value[P_DTYPE], fabs(pairs[cells + i]), v->value[P_ELEMENTS] / (double)cells);
+        c->rounding[i] = law_written((int)v->value[P_DTYPE], squares_of(fabs(pairs[cells + i])),
+                                     v->value[P_ELEMENTS] / (double)cells);
     }
     for (uint64_t t = 0; t < terms; t++)
         add_term(c, (int)t, pairs + 2 * cells * (t + 1), 1);

@@ -22,6 +22,7 @@ void regression_begin(regression_case *c, const assay_tensor_view *item, uint64_
     c->elements = elements;
     c->cells = cells;
     c->noise = 0;
+    c->skips = false;
     memset(c->target, 0, size);
     memset(c->rounding, 0, size);
     memset(c->vague, 0, cells * sizeof *c->vague);
@@ -32,13 +33,19 @@ void regression_begin(regression_case *c, const assay_tensor_view *item, uint64_
     }
 }
 
+static bool has_term(const regression_case *c, int t)
+{
+    return t != REGRESSION_DECAY || !c->skips;
+}
+
 /* How far a cell may be off: by the rounding of the target, and where factors are known (else NULL), by that of the
  * terms and by what the factors may be off. */
 static double bound_at(const regression_case *c, uint32_t i, int terms, const factors *f)
 {
     double bound = c->rounding[i];
     for (int t = 0; f && t < terms; t++)
-        bound += c->noise * fabs(f->of[t]) * sqrt(c->squares[t][i]) + f->error[t] * fabs(c->term[t][i]);
+        if (has_term(c, t))
+            bound += c->noise * fabs(f->of[t]) * sqrt(c->squares[t][i]) + f->error[t] * fabs(c->term[t][i]);
     return bound;
 }
 
@@ -53,7 +60,7 @@ static void sum_up(regression_case *c, int terms, const factors *f)
         const double bound = fmax(bound_at(c, i, terms, f), 1e-3 * largest);
         double x[REGRESSION_TERMS + 1];
         for (int t = 0; t < terms; t++)
-            x[t] = c->term[t][i];
+            x[t] = has_term(c, t) ? c->term[t][i] : 0;
         x[terms] = c->target[i];
         const double weight = bound > 0 && !c->vague[i] ? 1 / (bound * bound) : 0;
         for (int a = 0; a <= terms; a++)
@@ -105,7 +112,7 @@ static void look(const regression_case *c, int terms, const factors *f, double r
     for (uint32_t i = 0; i < c->cells; i++) {
         double sum = 0;
         for (int t = 0; t < terms; t++)
-            sum += f->of[t] * c->term[t][i];
+            sum += has_term(c, t) ? f->of[t] * c->term[t][i] : 0;
         const double apart = fabs(c->target[i] - sum), bound = bound_at(c, i, terms, f);
         const double ratio = apart > 0 ? apart / bound : 0;
         row[LAW_COLUMNS_OFF] += ratio > 1;
@@ -186,7 +193,20 @@ static bool has_target(const regression_case *c)
     return false;
 }
 
-static int add_case(const law_step *step, int law, int variant, const regression_case *c, int terms, const factors *f)
+/* How many cases do not fit. */
+static size_t count_broken(const regression_case *cases, size_t count, int terms, const factors *f)
+{
+    double row[LAW_WIDTH] = {0};
+    size_t broken = 0;
+    for (size_t c = 0; c < count; c++) {
+        look(&cases[c], terms, f, row);
+        broken += row[LAW_RATIO] > 1;
+    }
+    return broken;
+}
+
+static int add_case(const law_step *step, int law, int variant, const regression_case *c, int terms, const factors *f,
+                    bool is_odd)
 {
     double row[LAW_WIDTH] = {0};
     look(c, terms, f, row);
@@ -195,9 +215,54 @@ static int add_case(const law_step *step, int law, int variant, const regression
     row[LAW_OF] = law;
     row[LAW_VARIANT] = variant;
     row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] > 0;
-    row[LAW_ROWS] = row[LAW_ROW_END] = 1;
+    row[LAW_ROW_END] = 1;
+    row[LAW_ROWS] = is_odd;
     row[LAW_COLUMNS] = c->cells;
     return assay_series_add(step->series, step->view->step, c->item->tensor, c->item->worker, row);
+}
+
+static void fit(regression_case *cases, bool *out, size_t count, int terms, factors *f, double *room)
+{
+    for (int round = 0; round < 2; round++) { /* with the factors, bounds are known better */
+        for (size_t c = 0; c < count; c++)
+            sum_up(&cases[c], terms, round > 0 ? f : NULL);
+        memset(out, 0, count * sizeof *out);
+        find_factors(cases, out, count, terms, f, room);
+    }
+}
+
+static bool is_bias(const char *name)
+{
+    const char *at = strstr(name, "bias");
+    return at && !strchr(at, '.');
+}
+
+/* Weights decay and biases do not, in most trainings that have a decay: each case is taken with or without, as it fits
+ * better, if fewer are broken then. Returns how many. */
+static size_t fit_decays(regression_case *cases, bool *out, size_t count, int terms, factors *f, double *room,
+                         size_t broken)
+{
+    enum { ROUNDS = 3 };
+    const factors before = *f;
+    size_t now = broken;
+    for (int round = 0; round < 2 * ROUNDS && now > 0; round++) {
+        factors without = *f;
+        without.of[REGRESSION_DECAY] = 0;
+        for (size_t c = 0; c < count; c++) { /* of sums with the term */
+            cases[c].skips = false;
+            sum_up(&cases[c], terms, f);
+            cases[c].skips = round == ROUNDS ? is_bias(cases[c].item->name) /* once more, from there on */
+                                             : misfit(&cases[c], terms, &without) < misfit(&cases[c], terms, f);
+        }
+        fit(cases, out, count, terms, f, room);
+        now = count_broken(cases, count, terms, f);
+    }
+    if (now < broken)
+        return now;
+    for (size_t c = 0; c < count; c++)
+        cases[c].skips = false;
+    *f = before;
+    return broken;
 }
 
 int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms)
@@ -212,14 +277,16 @@ int regression_add(const law_step *step, int law, int variant, regression_case *
     for (size_t c = 0; c < count; c++)
         cells += cases[c].cells;
     const bool found = status == ASSAY_OK && cells >= (uint64_t)(CELLS_A_TERM * terms);
-    for (int round = 0; found && round < 2; round++) { /* with the factors, bounds are known better */
-        for (size_t c = 0; c < count; c++)
-            sum_up(&cases[c], terms, round > 0 ? &f : NULL);
-        memset(out, 0, count * sizeof *out);
-        find_factors(cases, out, count, terms, &f, room);
+    size_t broken = 0;
+    if (found) {
+        fit(cases, out, count, terms, &f, room);
+        broken = count_broken(cases, count, terms, &f);
+        if (law == LAW_UPDATE && broken > 0)
+            broken = fit_decays(cases, out, count, terms, &f, room, broken);
     }
+    const bool are_odd = law == LAW_REDUCE || broken < 2 || 2 * broken < count;
     for (size_t c = 0; status == ASSAY_OK && found && c < count; c++)
-        status = add_case(step, law, variant, &cases[c], terms, &f);
+        status = add_case(step, law, variant, &cases[c], terms, &f, are_odd);
     free(out);
     free(room);
     return status;

@@ -1,6 +1,6 @@
 /* replicas.c - data-parallel workers have the same gradients behind their all-reduce, and the same weights.
  *
- * A worker is compared with one of those that most agree; where fewer than half of all agree, with none. Reductions in
+ * A worker is compared with one of those that most agree; where fewer than half of those that are there agree, with none. Reductions in
  * another order round differently: 8 u. */
 #include <math.h>
 #include <stdlib.h>
@@ -32,14 +32,14 @@ static bool compare(const assay_sketch *s, const assay_sketch *of, int dtype, do
 static int test_tensor(const law_step *step, int slot, int measure, uint32_t tensor, int dtype)
 {
     const uint32_t workers = assay_trial_workers(step->rule->trial);
-    uint32_t most = 0, with = 0;
+    uint32_t most = 0, with = 0, there = 0;
     double row[LAW_WIDTH] = {0};
     int status = ASSAY_OK;
     const assay_sketch **sketch = calloc(workers, sizeof *sketch);
     ASSAY_HAVE(sketch);
     for (uint32_t w = 0; w < workers; w++)
-        sketch[w] = law_sketch(step, measure, law_item(step, slot, tensor, w));
-    for (uint32_t a = 0; a < workers && 2 * most < workers; a++) {
+        there += (sketch[w] = law_sketch(step, measure, law_item(step, slot, tensor, w))) != NULL;
+    for (uint32_t a = 0; there > 1 && a < workers && 2 * most < there; a++) {
         uint32_t agree = 0;
         for (uint32_t b = 0; sketch[a] && b < workers; b++)
             agree += sketch[b] && compare(sketch[b], sketch[a], dtype, row) && row[LAW_RATIO] <= 1;
@@ -48,7 +48,7 @@ static int test_tensor(const law_step *step, int slot, int measure, uint32_t ten
             with = a;
         }
     }
-    const bool none = most < 2 || 2 * most < workers;
+    const bool none = most < 2 || 2 * most < there;
     for (uint32_t w = 0; status == ASSAY_OK && most > 0 && w < workers; w++) {
         double out[LAW_WIDTH] = {0};
         if (!sketch[w] || !compare(sketch[w], sketch[with], dtype, out))

@@ -36,6 +36,13 @@ static bool set_gradient(const law_step *step, const assay_tensor_view *weight, 
 
 static const double VAGUE = 1e-3; /* of an update by Adam, what depends on e: beyond that it tells no factor */
 
+/* Does it go by the largest second moment so far (AMSGrad)? */
+static bool goes_by_largest(const law_step *step, uint32_t first_moment)
+{
+    const char *name = assay_trial_tensor(step->rule->trial, first_moment);
+    return law_tensor(step, "%.*smax_exp_avg_sq", (int)(strlen(name) - strlen("exp_avg")), name) != ASSAY_NO_TENSOR;
+}
+
 /* What an optimizer keeps of a weight, which the hook names after the network as well. */
 static bool set_state(const law_step *step, const assay_tensor_view *weight, int form, regression_case *c)
 {
@@ -49,7 +56,7 @@ static bool set_state(const law_step *step, const assay_tensor_view *weight, int
             ? NULL
             : law_sketch(step, adam ? OF_ADAM : OF_STATE,
                          law_item(step, adam ? LAW_FIRST_MOMENTS : LAW_STATES, tensor, weight->worker));
-    if (!s || s->rows != c->elements || (adam && !s->before))
+    if (!s || s->rows != c->elements || (adam && (!s->before || goes_by_largest(step, tensor))))
         return false;
     for (uint32_t i = 0; i < c->cells; i++) {
         c->term[0][i] = s->sum[i];

@@ -148,8 +148,9 @@ def computed_weights():
 
 def goes_elsewhere_without_it():
     """A copy of a network is not recorded, and computes the same."""
-    net, loss = Parts(), nn.CrossEntropyLoss()
-    hook = by_hand(os.path.join(WORK, "copied"), net, loss, torch.optim.SGD(net.parameters(), lr=0.1))
+    net, loss, path = Parts(), nn.CrossEntropyLoss(), os.path.join(WORK, "copied")
+    shutil.rmtree(path, ignore_errors=True)
+    hook = by_hand(path, net, loss, torch.optim.SGD(net.parameters(), lr=0.1))
     x, room = torch.randn(9, 2, 8, 8), io.BytesIO()
     net.eval()
     torch.save(net, room)

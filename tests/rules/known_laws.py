@@ -3,6 +3,7 @@
 
     known_laws.py --assay PROGRAM --ranks 1 3 7 -- [CASE]...
 """
+import copy
 import json
 import sys
 from pathlib import Path
@@ -21,7 +22,8 @@ class Training:
     """A perceptron with relu, two workers that average gradients. `fault(step, worker, tensors)` changes what is recorded of a
     pass; `drift(step, worker, weights, state)` what the optimizer has left. Halves are not rounded: numbers are float32."""
 
-    def __init__(self, optimizer="adam", fault=None, drift=None, rate=0.01, factors=None):
+    def __init__(self, optimizer="adam", fault=None, drift=None, rate=0.01, factors=None, end=STEPS):
+        self.end = end  # of worker_1
         self.random = numpy.random.default_rng(7)
         self.optimizer, self.rate = optimizer, SINGLE(rate)
         self.fault, self.drift = fault or (lambda *a: None), drift or (lambda *a: None)
@@ -67,13 +69,14 @@ class Training:
             s["exp_avg"] = SINGLE(0.9) * s.get("exp_avg", SINGLE(0) * g) + SINGLE(0.1) * g
             s["exp_avg_sq"] = SINGLE(0.999) * s.get("exp_avg_sq", SINGLE(0) * g) + SINGLE(0.001) * g * g
             m, v = s["exp_avg"] / SINGLE(1 - 0.9 ** (step + 1)), s["exp_avg_sq"] / SINGLE(1 - 0.999 ** (step + 1))
-            w[name] = w[name] * SINGLE(1 - self.rate * 0.01) - self.rate * m / (numpy.sqrt(v) + SINGLE(1e-8))
+            decay = 0.0 if self.optimizer == "adam, weights decay" and "bias" in name else 0.01
+            w[name] = w[name] * SINGLE(1 - self.rate * decay) - self.rate * m / (numpy.sqrt(v) + SINGLE(1e-8))
 
     def write(self, folder):
         made = Made(folder, workers=2)
         for step in range(STEPS):
             saved = [self.run_pass(step, w) for w in range(2)]
-            made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved)})
+            made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved) if w == 0 or step < self.end})
             for w in range(2):
                 for name in self.weights[w]:
                     self.update(w, name, (saved[0]["gradient/" + name] + saved[1]["gradient/" + name]) / SINGLE(2), step)
@@ -98,6 +101,55 @@ def quiet(least):
 @case
 def healthy_adam(folder):
     return Training().write(folder), [rule("laws", "LawViolated", quiet(250))]
+
+
+@case
+def healthy_where_weights_alone_decay(folder):
+    return Training("adam, weights decay").write(folder), [rule("laws", "LawViolated", quiet(250))]
+
+
+@case
+def one_bias_where_weights_alone_decay(folder):
+    def drift(step, worker, weights, state):
+        if step == 6 and worker == 1:
+            weights["Net_fc2.bias"][3] += SINGLE(1e-4)
+    found = first(step=7, worker="worker_1", tensor="Net_fc2.bias", test="update")
+    return Training("adam, weights decay", drift=drift).write(folder), [rule("laws", "LawViolated", found)]
+
+
+@case
+def weights_and_moments_put_back(folder):
+    """All at once: somebody went back to a checkpoint. That is no error of one tensor."""
+    kept = {}
+
+    def drift(step, worker, weights, state):
+        if step == 3:
+            kept[worker] = copy.deepcopy((weights, state))
+        if step == 7:
+            weights.update(kept[worker][0])
+            state.update(kept[worker][1])
+    return Training(drift=drift).write(folder), [rule("laws", "LawViolated", quiet(200))]
+
+
+@case
+def worker_that_ends_first(folder):
+    return Training(end=STEPS - 3).write(folder), [rule("laws", "LawViolated", quiet(200))]
+
+
+@case
+def norm_of_batches_in_eval(folder):
+    """From a step on it takes its running figures, which stand from there on."""
+    figures = {}
+
+    def fault(t):
+        if not figures:  # the last step at which they move
+            figures.update({name: t["bn." + name] for name in ("running_mean", "running_var")})
+            return
+        shape = (1, 8, 1, 1)
+        mean, variance, w, b = (a.reshape(shape) for a in (figures["running_mean"], figures["running_var"], t["Net_bn.weight"], t["Net_bn.bias"]))
+        t["bn_output_0"] = ((t["bn_input_0"] - mean) / numpy.sqrt(variance + SINGLE(1e-5)) * w + b).astype(SINGLE)
+        t.update({"bn." + name: value for name, value in figures.items()})
+    return layers(folder, fault, since=3), [rule("laws", "LawViolated", quiet(30))]
 
 
 @case
@@ -213,7 +265,7 @@ one_of_another_moment("adam", "exp_avg")
 one_of_another_moment("momentum", "momentum_buffer")
 
 
-def layers(folder, fault=None):
+def layers(folder, fault=None, since=None):
     """A convolution with a stride, norms of layers and of batches, and a loss whose labels are left out now and then."""
     made, random = Made(folder), numpy.random.default_rng(5)
 
@@ -248,7 +300,7 @@ def layers(folder, fault=None):
              "CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_output_0": loss}
         t = {name: numpy.array(value, SINGLE) for name, value in t.items()}
         t["CrossEntropyLoss_input_1"] = labels.astype(numpy.int64)
-        if fault and step == 5:
+        if fault and (step == 5 if since is None else step >= since):
             fault(t)
         made.step(step, "TRAIN", step, t)
     return made.end()

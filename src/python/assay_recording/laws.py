@@ -38,6 +38,7 @@ CELL, MOST_CELLS = 8192, 256  # elements of a cell
 ROW_GROUPS, COLUMN_GROUPS, MOST_COLUMNS = 4, 8, 8192
 SMALL = 1024  # numbers of a loss's inputs, or a thousandth of the weights'
 SGD, BUFFER, OF_ADAM = 0, 1, 2
+ADAMS = ("Adam", "AdamW", "FusedAdam", "DeepSpeedCPUAdam")
 HALF_STEP = {1: 2.0 ** -24, 2: 2.0 ** -53, 14: 2.0 ** -8, 19: 2.0 ** -11}  # of dtypes
 AT_ONCE = 65536  # elements of a function or pooling that are looked at in a step: others in the next one
 FUNCTIONS, FIT = 10, 5  # of the measure FUNCTION, and numbers of each
@@ -570,7 +571,7 @@ class Laws:
     def updated(self, optimizer):
         self.is_unused = False
         self.parameters.forget_parts(self.is_added_to)
-        self.parameters.updated(optimizer.state)
+        self.parameters.updated(optimizer.state, adam_like(optimizer))
         self.finish()
         self.clear()
 
@@ -589,6 +590,13 @@ class Laws:
     def close(self):
         self.finish()
         self.tasks.close()
+
+
+def adam_like(optimizer):
+    """The parameters that it updates as Adam does: others keep moments of these names, too."""
+    kind = type(getattr(optimizer, "optimizer", optimizer))  # inside of what wraps one
+    groups = optimizer.param_groups if kind.__name__ in ADAMS else []
+    return {p for group in groups if group.get("eps", 1e-8) == 1e-8 and not group.get("amsgrad") for p in group["params"]}
 
 
 class Parameters:
@@ -688,7 +696,7 @@ class Parameters:
             self.has[self.WAS] |= was
         self.laws.wait()
 
-    def updated(self, states):
+    def updated(self, states, adam):
         if not self.elements_of:
             return
         if not self.has[self.GIVEN].any():  # a step that is not saved: what was before the next one is not known
@@ -704,7 +712,7 @@ class Parameters:
                 value = own.get(key)
                 row[number] = value if self.fits(number, value) else None
             m, v = state[0][number], state[1][number]
-            if m is not None and v is not None and m.dtype == v.dtype:
+            if parameter in adam and m is not None and v is not None and m.dtype == v.dtype:
                 quotient[0][number], quotient[1][number] = m, v
         self.sum_up(self.NOW, weights)
         for k, row in enumerate(state):
@@ -737,7 +745,7 @@ class Parameters:
         has = self.has[:, number]
         if has[self.LOCAL]:
             yield "reduce/" + name, 0, [(self.GIVEN, 0), (self.LOCAL, 0)]
-        direction, form = [(self.GIVEN, 0)], SGD
+        direction, form = [(self.GIVEN, 0)] if not has[self.NEW] else None, SGD  # what has a first moment and is no Adam: unknown
         for k, key in enumerate(self.KEYS):
             if has[self.OLD + k] and has[self.NEW + k]:
                 terms = [(self.SQUARES, 0)] if key == "exp_avg_sq" else [(self.GIVEN, 0), (self.WAS, 0)]
@@ -746,7 +754,7 @@ class Parameters:
                 direction, form = [(self.NEW + k, 0)], BUFFER
         if has[self.QUOTIENT]:
             direction, form = [(self.QUOTIENT, 0), (self.QUOTIENT, 2)], OF_ADAM
-        if has[self.WAS] and has[self.NOW]:
+        if direction and has[self.WAS] and has[self.NOW]:
             yield "update/" + name, form, [(self.MOVED, 0), direction[0], (self.WAS, 0), *direction[1:]]
 
     def plan(self, codes):
