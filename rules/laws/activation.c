@@ -13,12 +13,25 @@ static bool keeps_any(const assay_function *function)
     return false;
 }
 
+static bool keeps(const assay_function *function, int f)
+{
+    return function->fit[f].broken == 0 && function->fit[f].largest <= 1;
+}
+
+/* Where inputs are far from 0 a relu is what gelu and silu are: nobody can tell which one it is. */
+static bool is_far_from_zero(const assay_function *function)
+{
+    return keeps(function, ASSAY_FUNCTION_RELU) &&
+           (keeps(function, ASSAY_FUNCTION_GELU) || keeps(function, ASSAY_FUNCTION_GELU_TANH) ||
+            keeps(function, ASSAY_FUNCTION_SILU));
+}
+
 int law_add_activation(const law_step *step, const assay_tensor_view *item, double elements,
                        const assay_function *function)
 {
     const bool any = keeps_any(function);
     int status = ASSAY_OK;
-    for (int f = 0; status == ASSAY_OK && f < ASSAY_FUNCTION_DROPOUT; f++)
+    for (int f = 0; status == ASSAY_OK && !is_far_from_zero(function) && f < ASSAY_FUNCTION_DROPOUT; f++)
         if (!any || function->fit[f].broken != UINT64_MAX)
             status = law_add_fit(step, item, elements, LAW_ACTIVATION, f, &function->fit[f]);
     return status;

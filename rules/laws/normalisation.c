@@ -6,6 +6,7 @@
  * is subtracted, and of sums. Where both are large beside what comes out, three steps between round by 4 u of the type each
  * (PyTorch on the CPU has x times the scale, and the mean times it, in 16 bits). The mean is a sum of x, which rounds by what
  * these are in mean, whatever comes out: 1, once it is normalised. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,15 @@ static bool is_complete(const norm *n, bool has_bias)
            (!n->b || n->b->columns == n->w->columns);
 }
 
+/* Are sums of squares of a channel more than a float? Then a module of floats computes something else. */
+static bool is_beyond_floats(const assay_channels *channels, int dtype)
+{
+    bool is = false;
+    for (uint64_t c = 0; dtype != ASSAY_FLOAT64 && c < channels->channels; c++)
+        is = is || !(channels->squares[c] <= (double)FLT_MAX);
+    return is;
+}
+
 /* Did a norm of batches take its running figures, and not those of the batch? */
 static bool is_in_eval(const law_step *step, const assay_tensor_view *weight)
 {
@@ -127,7 +137,7 @@ static int test_pass(const law_step *step, const assay_tensor_view *weight, uint
     n.y = law_images(step, OF_IMAGES_OUT, OF_OUTPUT, y);
     n.channels = channels ? &channels->of.channels : NULL;
     if (!n.channels || !is_complete(&n, bias != ASSAY_NO_TENSOR) || n.channels->channels != n.w->columns ||
-        is_in_eval(step, weight))
+        is_beyond_floats(n.channels, y->dtype) || is_in_eval(step, weight))
         return ASSAY_OK;
     return compare(step, y, &n, NORMALISED_BY_CHANNELS);
 }
