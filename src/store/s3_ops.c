@@ -106,6 +106,13 @@ static void ahead_in_turn(assay_store *store, const char *path, uint64_t offset,
     give_turn();
 }
 
+void assay_store_share_listings(bool share)
+{
+    take_turn();
+    s3_share(share);
+    give_turn();
+}
+
 /* Reading from S3 always waits for a server. */
 static bool always(const assay_store *store)
 {

@@ -115,6 +115,8 @@ typedef int s3_leaf_visit(void *context, const char *path, size_t length, const 
 int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_visit *visit, void *context,
                   assay_error *err);
 void s3_tree_release(s3_tree *tree);
+/* As assay_store_share_listings(). */
+void s3_share(bool share);
 
 /* ---- the backend, of which s3_ops.c makes one call at a time ---- */
 

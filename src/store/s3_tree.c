@@ -187,6 +187,71 @@ int s3_tree_add(s3_root *root, const char *top, size_t length)
     return tree->top ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* ---- for all stores of a place ---- */
+
+/* The place that was listed as a whole last, for those who look at it by several stores (assay_store_share_listings). */
+static struct {
+    unsigned sharers;
+    char *bucket, *prefix; /* NULL: none */
+    bool large;            /* it has more than a few pages, and the tree nothing */
+    s3_tree tree;
+} shared;
+
+static void forget_shared(void)
+{
+    free(shared.bucket);
+    free(shared.prefix);
+    s3_tree_release(&shared.tree);
+    shared.bucket = shared.prefix = NULL;
+}
+
+void s3_share(bool share)
+{
+    shared.sharers += share ? 1U : -1U;
+    if (shared.sharers == 0)
+        forget_shared();
+}
+
+/* Adds what lies below a prefix. */
+static int add_below(const s3_tree *from, const char *prefix, s3_tree *to)
+{
+    const size_t length = strlen(prefix);
+    int status = ASSAY_OK;
+    for (size_t i = count_before(from, prefix);
+         status == ASSAY_OK && i < from->count && strncmp(key_of(from, i), prefix, length) == 0; i++)
+        status = add(to, key_of(from, i), from->list[i]);
+    return status;
+}
+
+/* Without memory for it, the place is listed again. */
+static void keep_shared(const s3_root *root, const s3_tree *tree, int status)
+{
+    if (shared.sharers == 0 || (status != ASSAY_OK && status != ASSAY_EBUDGET))
+        return;
+    forget_shared();
+    shared.large = status == ASSAY_EBUDGET;
+    shared.tree.most = SIZE_MAX;
+    assay_buf_init(&shared.tree.keys, SIZE_MAX / 4);
+    shared.bucket = assay_copy_text(root->place.bucket);
+    shared.prefix = assay_copy_text(root->place.prefix);
+    if (!shared.bucket || !shared.prefix ||
+        (!shared.large && add_below(tree, root->place.prefix, &shared.tree) != ASSAY_OK))
+        forget_shared();
+}
+
+/* 1: nothing is known of the place. */
+static int take_shared(const s3_root *root, s3_tree *tree)
+{
+    if (!shared.prefix || strcmp(root->place.bucket, shared.bucket) != 0 ||
+        strncmp(root->place.prefix, shared.prefix, strlen(shared.prefix)) != 0)
+        return 1;
+    if (shared.large) /* what lies below it may still be few */
+        return strcmp(root->place.prefix, shared.prefix) == 0 ? ASSAY_EBUDGET : 1;
+    const int status = add_below(&shared.tree, root->place.prefix, tree);
+    tree->listed = status == ASSAY_OK;
+    return status;
+}
+
 /* A trial of up to 10 pages is listed by one request a page; a larger one costs these for nothing. */
 int s3_tree_of_few(s3_root *root, assay_error *err)
 {
@@ -194,7 +259,11 @@ int s3_tree_of_few(s3_root *root, assay_error *err)
     ASSAY_TRY(s3_tree_add(root, "", 0));
     s3_tree *tree = &root->tree[root->tree_count - 1];
     tree->most = assay_s3_listing_memory() / 2;
-    const int status = load(root, tree, &why);
+    int status = take_shared(root, tree);
+    if (status == 1) {
+        status = load(root, tree, &why);
+        keep_shared(root, tree, status);
+    }
     if (status == ASSAY_OK)
         return ASSAY_OK;
     s3_tree_release(tree);

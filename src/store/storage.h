@@ -110,6 +110,11 @@ typedef struct assay_store_stamp {
  * ASSAY_EUNSUPPORTED for storages whose contents never change. */
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err);
 
+/* From true to false, which may nest: what a place was found to hold as a whole is not listed again for stores of it, or of
+ * a place below it, that this process opens meanwhile. All see it as it was first listed. For storages that wait for a
+ * server; others pay nothing for a listing. */
+void assay_store_share_listings(bool share);
+
 /* For who looks at a trial again and again, each time with a new store: `from` has a path of each directory of the root
  * that is looked at as a whole ("logs", "steps/000700"). Of what comes before it, in byte order, nothing has
  * changed since `before` listed it; a storage that waits for a server then lists what is behind. NULL: all is listed.

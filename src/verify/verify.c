@@ -509,8 +509,8 @@ static int need_steps(const char *trial, const assay_verify_options *options, co
     return assay_fail(err, ASSAY_ENOTFOUND, "%s: no checkpoint%s", trial, limited ? " in --steps" : "");
 }
 
-int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
-                     assay_error *err)
+static int judge(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
+                 assay_error *err)
 {
     assay_buf models;
     *out = (assay_verification){.last_sound = -1};
@@ -527,5 +527,15 @@ int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_opt
         status =
             assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? need_steps(trial, options, out, err) : ASSAY_OK, err);
     assay_buf_release(&models);
+    return status;
+}
+
+/* The trial is opened to see what lies there, by the engine, for what no rule sees, and once more for each step or model. */
+int assay_verify_run(assay_comm *comm, const char *trial, const assay_verify_options *options, assay_verification *out,
+                     assay_error *err)
+{
+    assay_store_share_listings(true);
+    const int status = judge(comm, trial, options, out, err);
+    assay_store_share_listings(false);
     return status;
 }

@@ -171,8 +171,8 @@ static int begin(const char *directory, const assay_why_options *options, assay_
     return status;
 }
 
-int assay_why_run(assay_comm *comm, const char *directory, const assay_why_options *options, assay_why **out,
-                  assay_error *err)
+static int explain(assay_comm *comm, const char *directory, const assay_why_options *options, assay_why **out,
+                   assay_error *err)
 {
     const bool first = assay_comm_rank(comm) == 0;
     assay_why *why = NULL;
@@ -196,4 +196,14 @@ int assay_why_run(assay_comm *comm, const char *directory, const assay_why_optio
     }
     *out = why;
     return ASSAY_OK;
+}
+
+/* The directory is opened for its outputs, for what other formats know, and for each trial and checkpoint in it. */
+int assay_why_run(assay_comm *comm, const char *directory, const assay_why_options *options, assay_why **out,
+                  assay_error *err)
+{
+    assay_store_share_listings(true);
+    const int status = explain(comm, directory, options, out, err);
+    assay_store_share_listings(false);
+    return status;
 }
