@@ -13,7 +13,7 @@
  *
  * The hook decides whether a tensor is saved at this step; callers call always. Nothing here stops a training: a
  * failure gives one warning on stderr, a negative status and a count (assay_hook_counts). A NULL hook is a hook that is
- * off, so the status of assay_hook_open() need not be looked at. docs/hook.md has every parameter and every file.
+ * off, so the status of assay_hook_open() need not be looked at. docs/hook-parameters.md has every parameter and every file.
  *
  * All functions may be called from several threads at once, assay_hook_close() excepted. None is collective: workers
  * never talk to each other. */
@@ -48,7 +48,7 @@ typedef enum assay_hook_mode {
  * assay_hook_close(). */
 int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook **hook, assay_error *err);
 
-/* Sets one of the reference's HookParameters or one of assay's own (docs/hook.md), all values as text: "save_interval",
+/* Sets one of the reference's HookParameters or one of assay's own (docs/hook-parameters.md), all values as text: "save_interval",
  * "eval.save_steps", "reductions", "queue_memory", ... ASSAY_ENOTFOUND for an unknown key, ASSAY_EPARAM for a bad
  * value, ASSAY_EUSAGE after the first step. */
 int assay_hook_set(assay_hook *hook, const char *key, const char *value);

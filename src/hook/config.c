@@ -11,7 +11,7 @@
 #include "hook/wait.h"
 
 /* Patterns of weights, biases, gradients and losses are the reference's for PyTorch; metrics is its XGBoost one. The
- * reference fills the others by framework calls, so their patterns are ours (docs/hook.md). */
+ * reference fills the others by framework calls, so their patterns are ours (docs/hook-parameters.md). */
 static const struct {
     const char *name, *pattern;
     bool base, scalars_only, included;

@@ -26,7 +26,7 @@ typedef struct setting {
 } setting;
 
 #define AT(member) ASSAY_SETTING_AT(hook_config, member)
-/* Parameters of the hook alone; docs/hook.md explains them. */
+/* Parameters of the hook alone; docs/hook-parameters.md explains them. */
 static const assay_setting hook_settings[] = {
     {.name = "save_all", .kind = ASSAY_SETTING_SWITCH, AT(save_all)},
     {.name = "dry_run", .kind = ASSAY_SETTING_SWITCH, AT(dry_run)},
@@ -297,7 +297,8 @@ static int no_such_key(const setting *s)
     const char *key = dot ? dot + 1 : s->key;
     assay_nearest_begin(&nearest, key, strlen(key));
     offer_parameters(&nearest, s->collection != NULL);
-    return assay_fail(s->err, ASSAY_ENOTFOUND, "%s%s%s%s: there is no such parameter of a %s (docs/hook.md lists them)",
+    return assay_fail(s->err, ASSAY_ENOTFOUND,
+                      "%s%s%s%s: there is no such parameter of a %s (docs/hook-parameters.md lists them)",
                       s->collection ? s->collection->name : "", s->collection ? ": " : "", s->key,
                       assay_nearest_hint(&nearest, hint), s->collection ? "collection" : "hook");
 }

@@ -153,7 +153,7 @@ def _rank_and_workers():
 
 class Hook:
     """One training process's recorder. Arguments as the reference's; `config` are the run's settings, a dictionary
-    or an argparse.Namespace, and `parameters` are assay's own (docs/hook.md), with rank_and_workers=(RANK, WORKERS) for
+    or an argparse.Namespace, and `parameters` are assay's own (docs/hook-parameters.md), with rank_and_workers=(RANK, WORKERS) for
     where neither torch.distributed nor the launcher tells which worker this is."""
 
     def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False,

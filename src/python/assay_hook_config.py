@@ -78,7 +78,7 @@ class CollectionKeys:
     FEATURE_IMPORTANCE, AVERAGE_SHAP, FULL_SHAP = "feature_importance", "average_shap", "full_shap"
 
 
-# What the library has in it, so that a program can ask what is included: docs/hook.md has the whole table.
+# What the library has in it, so that a program can ask what is included: docs/hook-parameters.md has the whole table.
 BUILT_IN = {"all": [".*"], "default": [], "weights": ["^(?!gradient).*weight"], "biases": ["^(?!gradient).*bias"],
             "gradients": ["^gradient"], "losses": ["[Ll]oss_(?!input).*output"]}
 RELUS, RELU_OUTPUTS = ("ReLU", "ReLU6"), "relu_outputs"  # a collection that register_module() fills by the types of modules

@@ -115,7 +115,7 @@ static unsigned assay_trials_below(assay_store *store, const assay_names *top, a
 /* ---- default collections ---- */
 
 /* Patterns of weights, biases, gradients and losses are those of the
- * reference for PyTorch, metrics is its XGBoost one; the others are those of the recording library (docs/hook.md), but
+ * reference for PyTorch, metrics is its XGBoost one; the others are those of the recording library (docs/hook-parameters.md), but
  * that tensors of optimizers and moving averages are no weights. */
 
 /* Order does not matter here: collections are sorted by name when they are added. */

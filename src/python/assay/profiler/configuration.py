@@ -1,5 +1,5 @@
 """The profiler's configuration file (profilerconfig.json) as scripts ask about it: is something measured at this step? assay_hook reads the same file
-for its own metrics: docs/hook.md."""
+for its own metrics: docs/hook-parameters.md."""
 import ast
 import enum
 import json
