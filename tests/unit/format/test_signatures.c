@@ -1,5 +1,6 @@
 /* The table of signatures (src/format/joblog/signatures.def) is sound in itself, and docs/signatures has all of it: each
- * entry has a sample on the page of its class, and the first entry of the table that matches the sample is that one.
+ * entry stands on the page of its class with its role, its sentence and a sample, and the first entry of the table that matches
+ * the sample is that one.
  *
  * `test_signatures --write` writes the table of docs/signatures/README.md. */
 #include "unit.h"
@@ -118,6 +119,18 @@ static const char *sample_of(const char *page, const char *id, size_t *length)
     return end ? block : NULL;
 }
 
+/* Does the section of an entry say its role and its sentence? */
+static bool is_told(const char *page, const signature *s)
+{
+    char head[100], role[40], sentence[600];
+    snprintf(head, sizeof head, "\n## %s\n", s->id);
+    snprintf(role, sizeof role, "\n`%s`, said ", s->role);
+    snprintf(sentence, sizeof sentence, ": \"%s\"\n", s->sentence);
+    const char *section = strstr(page, head), *next = section ? strstr(section + 1, "\n## ") : NULL;
+    const char *at = section ? strstr(section, role) : NULL, *said = at ? strstr(at, sentence) : NULL;
+    return said && (!next || said < next);
+}
+
 static void test_samples(void)
 {
     for (size_t i = 0; i < COUNT; i++) {
@@ -131,7 +144,10 @@ static void test_samples(void)
         size_t length = 0;
         CU_ASSERT_FATAL(read_page(table[i].class, &page));
         const char *sample = sample_of((const char *)page.data, table[i].id, &length);
-        CU_ASSERT(sample && length > 0);
+        const bool told = is_told((const char *)page.data, &table[i]);
+        if (!told)
+            fprintf(stderr, "%s: its page does not say \"%s\"\n", table[i].id, table[i].sentence);
+        CU_ASSERT(sample && length > 0 && told);
         for (size_t at = 0; sample && at < length;) { /* several lines are several wordings */
             const char *end = memchr(sample + at, '\n', length - at);
             const size_t line = end ? (size_t)(end - sample) - at : length - at, taken = match(sample + at, line);
@@ -147,6 +163,20 @@ static void test_samples(void)
         assay_regex_free(compiled[i]);
 }
 
+/* A row of one class, with a link to each of its signatures. */
+static void put_class(const char *class, assay_buf *out)
+{
+    char file[64];
+    snprintf(file, sizeof file, "%s", class);
+    for (char *at = file; *at; at++)
+        *at = *at == '_' ? '-' : *at;
+    assay_put_format(out, "| %s |", class);
+    for (size_t i = 0; i < COUNT; i++)
+        if (strcmp(table[i].class, class) == 0)
+            assay_put_format(out, " [%s](%s.md#%s)", table[i].id, file, table[i].id);
+    assay_put_format(out, " |\n");
+}
+
 /* README.md as it has to be. */
 static bool put_readme(const char *page, assay_buf *out)
 {
@@ -154,14 +184,13 @@ static bool put_readme(const char *page, assay_buf *out)
     if (!end)
         return false;
     assay_put_bytes(out, page, (size_t)(begin - page));
-    assay_put_format(out, "%s| signature | class | role | of whom | what it says |\n|---|---|---|---|---|\n", BEGIN);
+    assay_put_format(out, "%s| class | signatures, in their order |\n|---|---|\n", BEGIN);
     for (size_t i = 0; i < COUNT; i++) {
-        char file[64];
-        snprintf(file, sizeof file, "%s", table[i].class);
-        for (char *at = file; *at; at++)
-            *at = *at == '_' ? '-' : *at;
-        assay_put_format(out, "| [%s](%s.md#%s) | %s | %s | %s | %s |\n", table[i].id, file, table[i].id,
-                         table[i].class, table[i].role, table[i].scope, table[i].sentence);
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(table[k].class, table[i].class) == 0;
+        if (!seen)
+            put_class(table[i].class, out);
     }
     assay_put_bytes(out, end, strlen(end));
     return assay_buf_status(out) == ASSAY_OK;
