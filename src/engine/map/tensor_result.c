@@ -3,29 +3,30 @@
 
 #include <string.h>
 
+#include "base/fields.h"
 #include "tensor/measure.h"
 #include "tensor/result_pack.h"
 
 enum { HAS_STATS = 1, HAS_RESULTS = 2, HAS_ALL = HAS_STATS | HAS_RESULTS };
 
-static void put_stats(const assay_stats *s, assay_buf *out)
-{
-    assay_put_u64(out, s->count);
-    assay_put_u64(out, s->nan);
-    assay_put_u64(out, s->pos_inf);
-    assay_put_u64(out, s->neg_inf);
-    assay_put_u64(out, s->zeros);
-    assay_put_f64(out, s->min);
-    assay_put_f64(out, s->max);
-    assay_put_f64(out, s->sum);
-    assay_put_f64(out, s->squares);
-    assay_put_f64(out, s->magnitudes);
-    assay_put_f64(out, s->deviations);
-    assay_put_f64(out, s->scaled_squares);
-    assay_put_f64(out, s->scaled_deviations);
-    assay_put_f64(out, s->scaled_magnitudes);
-}
+static const assay_field stats_fields[] = {ASSAY_FIELD(assay_stats, count),
+                                           ASSAY_FIELD(assay_stats, nan),
+                                           ASSAY_FIELD(assay_stats, pos_inf),
+                                           ASSAY_FIELD(assay_stats, neg_inf),
+                                           ASSAY_FIELD(assay_stats, zeros),
+                                           ASSAY_FIELD(assay_stats, min),
+                                           ASSAY_FIELD(assay_stats, max),
+                                           ASSAY_FIELD(assay_stats, sum),
+                                           ASSAY_FIELD(assay_stats, squares),
+                                           ASSAY_FIELD(assay_stats, magnitudes),
+                                           ASSAY_FIELD(assay_stats, deviations),
+                                           ASSAY_FIELD(assay_stats, scaled_squares),
+                                           ASSAY_FIELD(assay_stats, scaled_deviations),
+                                           ASSAY_FIELD(assay_stats, scaled_magnitudes),
+                                           {0}};
 
+/* Results lie behind their number and their size in memory: who unpacks takes room for all of them at once. Those that were
+ * given up are left out, so each has its number in front. */
 static void put_results(const assay_tensor_view *view, const assay_tensor_result_form *form, assay_buf *out)
 {
     uint32_t count = 0, bytes = 0;
@@ -54,7 +55,7 @@ void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tenso
     assay_put_u32(out, item->kinds);
     assay_put_u32(out, item->unsummed);
     assay_put_f64(out, view->wall_time);
-    assay_put_u8(out, (uint8_t)(view->dtype + 1));
+    assay_put_u8(out, (uint8_t)(view->dtype + 1)); /* -1: it is not known; then 0 */
     assay_put_u8(out, (uint8_t)view->dims);
     for (int d = 0; d < view->dims; d++)
         assay_put_i64(out, view->shape[d]);
@@ -64,7 +65,7 @@ void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tenso
             assay_put_f64(out, view->reduction[kind]);
     assay_put_u8(out, (uint8_t)((view->stats ? HAS_STATS : 0) | (view->results ? HAS_RESULTS : 0)));
     if (view->stats)
-        put_stats(view->stats, out);
+        assay_fields_pack(stats_fields, view->stats, out);
     if (view->results)
         put_results(view, form, out);
 }
@@ -145,24 +146,6 @@ static int get_reductions(assay_cursor *in, assay_arena *arena, assay_tensor_vie
     return reduction ? ASSAY_OK : no_room(err);
 }
 
-static void get_stats(assay_cursor *in, assay_stats *s)
-{
-    *s = (assay_stats){.count = assay_get_u64(in)};
-    s->nan = assay_get_u64(in);
-    s->pos_inf = assay_get_u64(in);
-    s->neg_inf = assay_get_u64(in);
-    s->zeros = assay_get_u64(in);
-    s->min = assay_get_f64(in);
-    s->max = assay_get_f64(in);
-    s->sum = assay_get_f64(in);
-    s->squares = assay_get_f64(in);
-    s->magnitudes = assay_get_f64(in);
-    s->deviations = assay_get_f64(in);
-    s->scaled_squares = assay_get_f64(in);
-    s->scaled_deviations = assay_get_f64(in);
-    s->scaled_magnitudes = assay_get_f64(in);
-}
-
 /* The results one after the other, into room for u->room.results bytes from `at` on. */
 static int get_results(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
                        assay_tensor_view *view, const unpacked *u, uint8_t *at, assay_error *err)
@@ -195,7 +178,7 @@ static int get_rest(assay_cursor *in, const assay_tensor_result_form *form, assa
         return damaged(err);
     u->room.stats = has & HAS_STATS;
     if (u->room.stats)
-        get_stats(in, &u->stats);
+        (void)assay_fields_unpack(stats_fields, in, &u->stats); /* what fails shows in the cursor, below */
     if (has & HAS_RESULTS) {
         u->room.measures = class->measures;
         u->results = assay_get_u32(in);
