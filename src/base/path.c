@@ -9,7 +9,7 @@ char *assay_path_join(const char *directory, const char *name)
 {
     size_t head = strlen(directory), tail = strlen(name), room;
     bool slash = head > 0 && directory[head - 1] != '/';
-    /* The sum of two lengths may overflow only by adding: both texts are in memory. */
+    /* Where addresses have 32 bits two texts may be longer together than any block. */
     if (__builtin_add_overflow(head + slash, tail + 1, &room))
         return NULL;
     char *joined = assay_alloc(room);

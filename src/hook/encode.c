@@ -84,7 +84,9 @@ static uint64_t metadata_size(const hook_record *r, assay_buf *scratch)
     return scratch->size;
 }
 
-static uint64_t finish(const hook_record *r, uint64_t message, assay_buf *head, assay_buf *tail)
+/* Puts what stands behind a record's content into the tail. The bytes of the whole message; 0: memory ran out, which the
+ * buffers remember while they are filled. */
+static uint64_t end_record(const hook_record *r, uint64_t message, assay_buf *head, assay_buf *tail)
 {
     assay_buf_clear(tail);
     put_metadata(tail, r);
@@ -101,7 +103,7 @@ uint64_t hook_encode_tensor(const hook_record *r, assay_buf *head, assay_buf *ta
         assay_pb_put_key(head, 4, ASSAY_WIRE_BYTES);
         assay_pb_put_varint(head, r->content);
     }
-    return message ? finish(r, message, head, tail) : 0;
+    return message ? end_record(r, message, head, tail) : 0;
 }
 
 static uint64_t text_length(const uint8_t *at)
@@ -125,7 +127,7 @@ uint64_t hook_encode_strings(const hook_record *r, const void *texts, assay_buf 
         assay_pb_put_field(head, 8, at + 8, text_length(at));
         at += 8 + text_length(at);
     }
-    return message ? finish(r, message, head, tail) : 0;
+    return message ? end_record(r, message, head, tail) : 0;
 }
 
 uint32_t hook_encode_footer(const assay_buf *head, const void *content, uint64_t size, const assay_buf *tail,

@@ -309,7 +309,8 @@ static bool is_failure(const assay_store *store, int status)
     return status == ASSAY_EIO || status == ASSAY_ENOMEM;
 }
 
-/* Without memory for the text there is no report either. */
+/* Notes the first directory that could not be listed, of storages that must be listed whole: opening the trial fails by it.
+ * Memory that ran out fails the call itself. */
 static void keep_unlisted(assay_store *store, int status, const char *directory, const assay_error *why)
 {
     assay_error text;

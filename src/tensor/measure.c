@@ -8,6 +8,7 @@
 #include "tensor/convert.h"
 #include "tensor/measure_kind.h"
 
+/* Texts have no kind here: they are taken from the record itself, and a meter is never made for them. */
 static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_UNITS] = &meter_units,         [ASSAY_MEASURE_EQUALS] = &meter_equals,
     [ASSAY_MEASURE_CHANNELS] = &meter_channels,   [ASSAY_MEASURE_QUANTILES] = &meter_quantiles,
@@ -20,6 +21,7 @@ static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_ZERO_RUNS] = &meter_zero_runs,
 };
 
+/* As messages say them: they stand in "the measure 'rows' of this tensor needs ...". */
 static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_UNITS] = "units",
     [ASSAY_MEASURE_EQUALS] = "equal elements",
@@ -47,6 +49,8 @@ enum { METER_HEAD = (sizeof(assay_meter) + 15) / 16 * 16 };
 size_t assay_result_size(const assay_measure *measure)
 {
     enum { HEAD = offsetof(assay_result, of) };
+    /* Of most kinds a result is a fraction of the union, and a step may hold a million of them. A kind that is not listed
+     * takes the whole union: that is safe for one that is added. */
     static const size_t sizes[ASSAY_MEASURE_KINDS] = {
         [ASSAY_MEASURE_UNITS] = HEAD + sizeof(assay_units),
         [ASSAY_MEASURE_EQUALS] = HEAD + sizeof(assay_counts),
@@ -115,11 +119,14 @@ int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, 
 {
     if (meter_sum(kept, borrowed) > meter->budget)
         return over_budget(&meter->measure, meter_sum(kept, borrowed), meter->budget, err);
+    /* Two limits: `most` is the step's room, and the same on every rank; what the arena has left depends on what it lent
+     * before. The first decides, so that ranks give up the same measures. */
     ASSAY_TRY(check_needs(meter, kept, needed, err));
     if (kept > 0)
         meter->kept = assay_arena_take_zeroed(meter->arena, 1, kept);
     if (borrowed > 0 && (kept == 0 || meter->kept))
         meter->borrowed = assay_arena_borrow(meter->arena, borrowed);
+    /* An arena refuses for two reasons, which are two messages: it is too small, or the system has no memory. */
     bool kept_missing = kept > 0 && !meter->kept, borrowed_missing = !kept_missing && borrowed > 0 && !meter->borrowed;
     size_t left = kept_missing ? assay_arena_left(meter->arena) : assay_arena_lendable(meter->arena);
     size_t missing = kept_missing ? kept : borrowed_missing ? borrowed : 0;
@@ -135,6 +142,7 @@ const uint8_t *meter_floats(int dtype, const uint8_t *bytes, size_t n, float *ro
     double x[METER_BLOCK];
     if (dtype == ASSAY_FLOAT32)
         return bytes;
+    /* A bfloat16 is the upper half of a float32; of float16 the exponent is another one, so that goes by way of doubles. */
     for (size_t i = 0; dtype == ASSAY_BFLOAT16 && i < n; i++) {
         uint16_t half;
         memcpy(&half, bytes + 2 * i, sizeof half);
@@ -150,6 +158,8 @@ const uint8_t *meter_floats(int dtype, const uint8_t *bytes, size_t n, float *ro
     return (const uint8_t *)room;
 }
 
+/* Do the dimensions give the number of elements, without overflow? An empty tensor may have any other dimension, whose
+ * product would overflow. */
 static bool sound_shape(const assay_shape *shape)
 {
     uint64_t product = 1;
@@ -170,12 +180,14 @@ static bool same_shape(const assay_shape *a, const assay_shape *b)
     return a->dims == b->dims && (a->dims == 0 || memcmp(a->dim, b->dim, (size_t)a->dims * sizeof a->dim[0]) == 0);
 }
 
+/* Tensors of texts and empty ones are measured by nobody: no loss, and no message. */
 static bool applies(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference)
 {
     return !assay_measure_is_text(measure) && assay_dtype_size(shape->dtype) > 0 && shape->elements > 0 &&
            (!reference || assay_dtype_size(reference->dtype) > 0);
 }
 
+/* Measures come from rules, which may be somebody else's: what a kind's functions rely on is checked here, once. */
 static int check(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, assay_error *err)
 {
     if (measure->kind >= ASSAY_MEASURE_KINDS)
@@ -235,6 +247,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
     enum { DIMS_FROM = offsetof(assay_meter, dim), DIMS_END = DIMS_FROM + sizeof meter->dim };
     memset(meter, 0, DIMS_FROM); /* of the dimensions only those that there are count */
     memset((uint8_t *)meter + DIMS_END, 0, own - DIMS_END);
+    /* The head is cleared in two parts; numbers of the measure beyond `numbers` stay 0. */
     meter->kind = kind;
     meter->kernels = assay_measure_kernels_of(assay_simd_level());
     memcpy(&meter->measure, measure, offsetof(assay_measure, number) + measure->numbers * sizeof *measure->number);
@@ -269,6 +282,7 @@ int assay_meter_feed(assay_meter *meter, const void *bytes, const void *referenc
     meter_piece piece = {bytes, reference, elements};
     if (elements > 0 && meter->same_shape && !reference)
         return assay_fail(err, ASSAY_EINTERNAL, "a comparison was fed without its reference");
+    /* Kinds that know the dtype as it is stored save the conversion; they decline the others. */
     if (elements > 0 && meter->kind->feed_raw && meter->kind->feed_raw(meter, &piece)) {
         meter->position += elements;
         return ASSAY_OK;
@@ -305,6 +319,7 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
     assay_result value;
     memset(&value, 0, sizeof value);
     value.kind = meter->measure.kind;
+    /* A comparison of unlike shapes is fed nothing: that they differ is its result. */
     bool is_fed =
         !assay_measure_compares(&meter->measure) || meter->same_shape || meter->measure.kind == ASSAY_MEASURE_SKETCH;
     if (is_fed && meter->position < meter->elements)
@@ -312,6 +327,7 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
                             (unsigned long long)meter->position, (unsigned long long)meter->elements);
     else
         status = meter->kind->end(meter, &value, err);
+    /* Quantiles may need the elements once more: the meter lives on, and its caller begins the content anew. */
     if (status == 1) {
         meter->position = 0;
         return 1;

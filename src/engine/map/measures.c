@@ -14,7 +14,7 @@
 /* The earlier records are read again beside this one: nothing is kept between steps, and the
  * first steps of a chunk need no special case. */
 
-enum { PAGE = 64 };
+enum { PAGE = 64 }; /* places looked up at once: a window has ten to a hundred records */
 
 static int feed_content(assay_reader *reader, size_t element, assay_meter *meter, assay_error *err)
 {
@@ -39,7 +39,7 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
     assay_record record;
     assay_meter_needs needs;
     assay_meter *meter;
-    single.window = 1;
+    single.window = 1; /* else the meter would wait for the records before this one, too */
     int status = assay_file_pool_open(pool, file, pool->source->source, place.part, place.entry->file, err);
     ASSAY_THEN(status, assay_reader_entry(file->reader, place.part, place.entry, pool->source->source->info->tensors,
                                           pool->value_budget, &record, err));
@@ -149,7 +149,7 @@ static int reserve_list(assay_step_work *step, uint32_t measures)
 static int give_up(const assay_measures *g, int status, const assay_error *err)
 {
     const assay_record_work *w = g->record;
-    if (status == ASSAY_ENOMEM)
+    if (status == ASSAY_ENOMEM) /* another rank may have memory, and would test what this one did not */
         return status;
     if (status < 0)
         assay_step_work_problem(w->step, w->part, w->entry->file, ASSAY_OF_COMPARISON, assay_problem_kind_of(status),
@@ -368,6 +368,7 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape)
     }
     w->pool->tensor++;
     assay_reference_cache_next(w->pool->reference_cache);
+    /* Quantiles last: they take what room is left, and would leave none for a measure behind them. */
     int status = start_measures(g, shape, false, SIZE_MAX);
     return status == ASSAY_OK && quantiles > 0 ? start_quantiles(g, shape, quantiles) : status;
 }

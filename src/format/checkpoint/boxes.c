@@ -13,8 +13,8 @@ enum { NONE = UINT32_MAX };
 typedef struct box {
     assay_ckpt_place place;
     int64_t first[ASSAY_MAX_DIMS];
-    int64_t lead; /* where it begins in the dimension by which overlaps are looked for */
-    uint32_t file, next;
+    int64_t lead;        /* where it begins in the dimension by which overlaps are looked for */
+    uint32_t file, next; /* next: box of the same tensor, in the order in which files name them */
     uint64_t offset, length;
 } box;
 
@@ -25,6 +25,8 @@ typedef struct boxed {           /* a tensor */
     int64_t shape[ASSAY_MAX_DIMS];
 } boxed;
 
+/* Boxes of all tensors lie in one list, and those of a tensor are linked within it: a checkpoint names them file by file,
+ * a tensor's boxes far apart, and a list for each of a million tensors would cost more than what is in it. */
 struct assay_boxes {
     assay_dict *names;
     boxed *tensor; /* by name */
@@ -144,6 +146,7 @@ static bool count_elements(const int64_t *shape, int dims, uint64_t *out)
     return empty || !over;
 }
 
+/* Boxes without elements share none, wherever they lie. Ends do not overflow: settle_shape() was here before. */
 static bool overlaps(const box *a, const box *b)
 {
     for (int i = 0; i < a->place.dims; i++)
@@ -211,6 +214,7 @@ static void add_whole(const assay_boxes *b, const boxed *t, assay_contents *c, c
     assay_contents_add(c, &(assay_ckpt_found){ASSAY_CKPT_MODEL, name, length, at, &x->place, NULL});
 }
 
+/* Pieces have no checksum of the whole, so the flag that a content was checked is taken off. */
 static int add_pieces(const boxed *t, box *const *list, assay_contents *c, const char *name, size_t length)
 {
     assay_ckpt_place place = {.form = ASSAY_CKPT_PIECES,
@@ -238,6 +242,8 @@ static void name_problem(const assay_contents *c, int kind, const char *path, co
     assay_problems_add(c->problems, kind, c->step, path, -1, "%s: %s %s", path, name, what);
 }
 
+/* Boxes that do not overlap and have as many elements as the tensor cover it. That is counted, not searched: so overlaps
+ * are looked for first, or two faults could make the count right. */
 static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, const char *path, const char *name,
                          size_t length)
 {

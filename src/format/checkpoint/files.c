@@ -44,6 +44,8 @@ assay_ckpt_kind assay_ckpt_kind_of(const char *name)
     return ASSAY_CKPT_KINDS;
 }
 
+/* By beginnings, since libraries put ranks and steps behind them ("rng_state_0.pth"). An optimizer's word has to end
+ * there: "optimus.pt" is a model. */
 assay_ckpt_role assay_ckpt_role_of(const char *name)
 {
     static const char *const state[] = {"scheduler",   "lr_scheduler",  "rng_state",  "random_states",    "scaler",
@@ -67,6 +69,7 @@ static const char *skip_digits(const char *text)
     return text;
 }
 
+/* Five digits each, as transformers and diffusers write them: other numbers around "-of-" are words of a name. */
 const char *assay_ckpt_shard_number(const char *name)
 {
     for (const char *p = strstr(name, "-of-"); p; p = strstr(p + 1, "-of-")) {
@@ -162,6 +165,8 @@ bool assay_ckpt_is_rank_directory(const char *name)
     return rest && isdigit((unsigned char)*rest) && *skip_digits(rest) == '\0';
 }
 
+/* "rank" has to be a word by itself, with a number behind it: "ranker.pt" and "low-rank.pt" are models. consolidated.NN.pth
+ * is what LLaMA's ranks are called. */
 bool assay_ckpt_is_rank_file(const char *name)
 {
     const size_t length = assay_ckpt_stem(name);
@@ -221,6 +226,8 @@ bool assay_ckpt_is_dcp(const char *name)
     return assay_ckpt_is_dcp_metadata(name) || strcmp(extension_of(name), ".distcp") == 0;
 }
 
+/* One name that belongs to a checkpoint in several files decides: the directory is that checkpoint, and its files are no
+ * models each by itself. */
 size_t assay_checkpoint_models(const assay_names *names, bool *is_model)
 {
     size_t count = 0;
@@ -326,10 +333,11 @@ bool assay_ckpt_step(const assay_trial_options *options, const char *name, int64
         return false;
     memcpy(stem, name, length);
     stem[length] = '\0';
-    if (assay_trial_options_has_steps(options))
+    if (assay_trial_options_has_steps(options)) /* what the user says of names leaves no guess */
         return assay_trial_options_step(options, stem, length, step);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         bool found = false;
+        /* Of several the last one counts: a directory's name comes before that of the file. */
         for (const char *at = stem; *at; at++)
             found = match_at(&patterns[i], at, step, &fits) || found;
         if (found)
