@@ -2,7 +2,7 @@
 """Licence, metadata and recipes for packages agree with the source: licence, version, options, files. Spack, EasyBuild,
 Apptainer and Docker are not tried here, so their files are checked for syntax and against this tree only.
 
-    recipes.py --version VERSION
+    recipes.py --version VERSION --assay PROGRAM
 """
 import argparse
 import ast
@@ -78,8 +78,27 @@ def apptainer(checks, version, options):
     checks.expect(len(wanted) > 4 and not missing, "apptainer: packages %s are not what assay is built with" % missing)
 
 
+def packages_of(libraries):
+    """The packages that libraries of this system are in."""
+    told = subprocess.run(["dpkg-query", "-S", *{str(Path(library).resolve()) for library in libraries}], capture_output=True, text=True).stdout
+    return {line.split(":")[0] for line in told.splitlines()}
+
+
+def with_dependencies(packages):
+    """The packages, and what they depend on, as far as it is installed."""
+    all_of, left = set(), list(packages)
+    while left:
+        name = left.pop()
+        if name not in all_of:
+            all_of.add(name)
+            told = subprocess.run(["dpkg-query", "-W", "-f=${Depends}, ${Pre-Depends}", name], capture_output=True, text=True).stdout
+            left += re.findall(r"(?:^|[,|]) *([a-z0-9][a-z0-9+.-]+)", told)
+    return all_of
+
+
 def docker(checks, version, options):
-    """Lines of the Dockerfile: what is copied is there, packages are those that assay is built with, and no step stands alone."""
+    """Lines of the Dockerfile: what is copied is there, it builds with the packages of jobs/packages, and what is installed to run it
+    has all libraries that the program needs."""
     path = RECIPES / "docker" / "Dockerfile"
     steps = [line.split(maxsplit=1) for line in path.read_text().splitlines() if line and not line.startswith("#")]
     words = [step[0] for step in steps]
@@ -95,6 +114,10 @@ def docker(checks, version, options):
     wanted = re.findall(r"install -y --no-install-recommends ([^\n\"&]+) &&", text)[-1].split()
     missing = [name for name in wanted if subprocess.run(["dpkg-query", "-W", name], capture_output=True).returncode]
     checks.expect(len(wanted) > 4 and not missing, "docker: packages %s are not what assay is built with" % missing)
+    checks.expect('. /src/jobs/packages &&' in text and '"${build_packages[@]}"' in text, "docker: it does not build with the packages of jobs/packages")
+    needed = packages_of(re.findall(r"=> (/\S+)", subprocess.run(["ldd", PROGRAM], capture_output=True, text=True).stdout))
+    lacks = needed - with_dependencies(wanted)
+    checks.expect(needed and not lacks, "docker: %s is not installed for the program" % sorted(lacks))
 
 
 def releases(checks, version):
@@ -112,7 +135,9 @@ def releases(checks, version):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--version", required=True)
-    version = parser.parse_args().version
+    parser.add_argument("--assay", required=True)
+    global PROGRAM
+    version, PROGRAM = parser.parse_args().version, parser.parse_args().assay
     checks = Checks()
     options = set(re.findall(r"^(?:option|optional_library)\((ASSAY_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
     papers(checks, version)
