@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "curve_walk.h"
+#include "figures.h"
 #include "modes.h"
 #include "selection.h"
 
@@ -16,6 +17,9 @@ static const assay_param_def params[] = {
     ASSAY_INT_PARAM("tensors", "2000", 1, 1e9, "At most this many tensors, the first in byte order of their names."),
     ASSAY_INT_PARAM("rows", "262144", 1, 1e9,
                     "Rows in all; if they do not suffice, steps are left out first, then tensors."),
+    ASSAY_BOOL_PARAM(
+        "saved", "false",
+        "Also tensors of which only statistics were saved, with l1, l2, mean and abs_mean among them; their zeros are not known."),
     {0},
 };
 
@@ -28,13 +32,15 @@ static assay_curve_bounds bounds_of(const assay_rule *rule)
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    int slot = assay_need_slot(need,
-                               &(assay_slot){.collections = "collection_names",
-                                             .regexes = "tensor_regex",
-                                             .modes = chosen_modes(given),
-                                             .first_steps = assay_param_int(given, "steps"),
-                                             .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD},
-                               err);
+    int slot =
+        assay_need_slot(need,
+                        &(assay_slot){.collections = "collection_names",
+                                      .regexes = "tensor_regex",
+                                      .kinds = 1u << ASSAY_RAW | (assay_param_bool(given, "saved") ? FIGURES_KINDS : 0),
+                                      .modes = chosen_modes(given),
+                                      .first_steps = assay_param_int(given, "steps"),
+                                      .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD},
+                        err);
     const assay_rows rows = {
         .width = ASSAY_CURVE_WIDTH, .pooled = true, .most = (uint64_t)assay_param_int(given, "rows")};
     return slot < 0 ? slot : assay_need_rows(need, slot, &rows, err);
@@ -59,36 +65,65 @@ static int note_shape(assay_counter *shapes, const assay_tensor_view *item, int6
     return status;
 }
 
+/* What the workers of one tensor have together. */
+typedef struct sums {
+    double elements, workers, squares, sum, magnitudes, zeros, nonfinite;
+} sums;
+
+static void add_values(const assay_stats *stats, sums *of)
+{
+    of->workers++;
+    of->elements += (double)stats->count;
+    of->squares += stats->squares;
+    of->sum += stats->sum;
+    of->magnitudes += stats->magnitudes;
+    of->zeros += (double)stats->zeros;
+    of->nonfinite += (double)(stats->nan + stats->pos_inf + stats->neg_inf);
+}
+
+/* Where a statistic is not finite, some element was not, and how many there are is not known. */
+static void add_saved(const assay_tensor_view *item, sums *of)
+{
+    const double known = figures_elements(item), elements = known >= 1 ? known : 1;
+    of->workers++;
+    of->elements += elements;
+    of->squares += item->reduction[ASSAY_L2] * item->reduction[ASSAY_L2];
+    of->sum += item->reduction[ASSAY_MEAN] * elements;
+    of->magnitudes += item->reduction[ASSAY_ABS_MEAN] * elements;
+    of->zeros = (double)NAN;
+    of->nonfinite += !isfinite(item->reduction[ASSAY_L2]);
+}
+
 /* items[0 .. count) are one tensor's, by worker. */
-static int add_row(assay_common_state *s, const assay_step_view *view, const assay_tensor_view *const *items,
-                   uint32_t count)
+static int add_row(const assay_rule *rule, assay_common_state *s, const assay_step_view *view,
+                   const assay_tensor_view *const *items, uint32_t count)
 {
     const assay_tensor_view *one = NULL;
-    double row[ASSAY_CURVE_WIDTH] = {0}, elements = 0, workers = 0, squares = 0, sum = 0, magnitudes = 0, zeros = 0;
+    const bool saved = assay_param_bool(rule->params, "saved");
+    sums of = {0};
     for (uint32_t i = 0; i < count; i++) {
-        const assay_stats *stats = items[i]->stats;
-        if (!assay_view_has_values(items[i]))
+        if (assay_view_has_values(items[i]))
+            add_values(items[i]->stats, &of);
+        else if (saved && has_figures_alone(items[i]))
+            add_saved(items[i], &of);
+        else
             continue;
         one = one ? one : items[i];
-        workers++;
-        elements += (double)stats->count;
-        squares += stats->squares;
-        sum += stats->sum;
-        magnitudes += stats->magnitudes;
-        zeros += (double)stats->zeros;
-        row[ASSAY_CURVE_NONFINITE] += (double)(stats->nan + stats->pos_inf + stats->neg_inf);
     }
     if (!one)
         return ASSAY_OK;
     int64_t shape = shape_number(one);
-    row[ASSAY_CURVE_ELEMENTS] = elements;
-    row[ASSAY_CURVE_WORKERS] = workers;
-    row[ASSAY_CURVE_NORM] = sqrt(squares / workers);
-    row[ASSAY_CURVE_MEAN] = sum / elements;
-    row[ASSAY_CURVE_MAGNITUDE] = magnitudes / elements;
-    row[ASSAY_CURVE_ZEROS] = zeros / elements;
-    row[ASSAY_CURVE_DTYPE] = one->dtype;
-    row[ASSAY_CURVE_SHAPE] = (double)shape;
+    const double row[ASSAY_CURVE_WIDTH] = {
+        [ASSAY_CURVE_ELEMENTS] = of.elements,
+        [ASSAY_CURVE_WORKERS] = of.workers,
+        [ASSAY_CURVE_NORM] = sqrt(of.squares / of.workers),
+        [ASSAY_CURVE_MEAN] = of.sum / of.elements,
+        [ASSAY_CURVE_MAGNITUDE] = of.magnitudes / of.elements,
+        [ASSAY_CURVE_ZEROS] = of.zeros / of.elements,
+        [ASSAY_CURVE_NONFINITE] = of.nonfinite,
+        [ASSAY_CURVE_DTYPE] = one->dtype,
+        [ASSAY_CURVE_SHAPE] = (double)shape,
+    };
     int status = note_shape(s->counter, one, shape);
     return status == ASSAY_OK ? assay_series_add(s->series, view->step, one->tensor, ASSAY_ALL_WORKERS, row) : status;
 }
@@ -104,7 +139,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count && slot->items[i]->tensor < b.tensors; i += n) {
         for (n = 1; i + n < slot->count && slot->items[i + n]->tensor == slot->items[i]->tensor; n++)
             ;
-        status = add_row(state, view, slot->items + i, n);
+        status = add_row(rule, state, view, slot->items + i, n);
     }
     return status;
 }
@@ -114,9 +149,13 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
     double nonfinite = 0;
     for (uint64_t i = 0; i < w->count; i++)
         nonfinite += curve_value(w, i, ASSAY_CURVE_NONFINITE);
-    assay_put_format(json, ", \"dtype\": \"%s\", \"shape\": ",
-                     assay_dtype_name(assay_curve_int(curve_value(w, 0, ASSAY_CURVE_DTYPE))));
-    assay_shape_put(shapes, assay_curve_whole(curve_value(w, 0, ASSAY_CURVE_SHAPE)), json);
+    const int dtype = assay_curve_int(curve_value(w, 0, ASSAY_CURVE_DTYPE));
+    if (dtype < 0) { /* statistics alone do not tell */
+        assay_put_format(json, ", \"dtype\": null, \"shape\": null");
+    } else {
+        assay_put_format(json, ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name(dtype));
+        assay_shape_put(shapes, assay_curve_whole(curve_value(w, 0, ASSAY_CURVE_SHAPE)), json);
+    }
     assay_put_format(json, ", \"nonfinite\": %.0f", nonfinite);
     curve_put_values(w, "norm", ASSAY_CURVE_NORM, json);
     curve_put_values(w, "mean", ASSAY_CURVE_MEAN, json);

@@ -377,7 +377,9 @@ int assay_job_add_implicit(assay_job *job)
     cJSON *losses = cJSON_CreateObject(), *tensors = cJSON_CreateObject();
     job->implicit = assay_alloc_zeroed(ASSAY_IMPLICITS, sizeof(assay_instance *));
     int status = job->implicit && add_bound(losses, "steps", ASSAY_LOSS_ROWS / trials, ASSAY_LOSS_ROWS_OF_TRIAL) &&
-                         add_bound(tensors, "rows", ASSAY_CURVE_ROWS / trials, ASSAY_CURVE_ROWS_OF_TRIAL)
+                         add_bound(tensors, "rows", ASSAY_CURVE_ROWS / trials, ASSAY_CURVE_ROWS_OF_TRIAL) &&
+                         /* Comparisons and bands are of what was recorded alike: a curve of one trial is drawn only. */
+                         cJSON_AddBoolToObject(tensors, "saved", trials == 1 && !job->wants_curves)
                      ? ASSAY_OK
                      : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import TRIALS, Checks, on_terminal, run  # noqa: E402
-from made import Made  # noqa: E402
+from made import Made, figures_of  # noqa: E402
 
 import numpy  # noqa: E402
 
@@ -290,13 +290,15 @@ def numbers_of(page, caption):
 def check_beside_loss(assay, checks, folder):
     """On the page stand learning rates and norms that were recorded, and where no norm was that of all gradients."""
     random = numpy.random.default_rng(3)
-    for name, also in (("computed", {}), ("logged", {"scalar/grad_norm": 1})):
+    for name, also in (("computed", {}), ("logged", {"scalar/grad_norm": 1}), ("statistics", {})):
         trial, norms = Made(folder / name, collections={"losses": "Loss", "gradients": "^gradient"}), {}
         for i in range(6):
             gradients = {"gradient/%s.weight" % layer: random.normal(size=(4, 3)).astype("f4") for layer in "ab"}
             norms[float(10 * i)] = math.sqrt(sum(float((g.astype("f8") ** 2).sum()) for g in gradients.values()))
             if i == 3:  # a step that not all gradients have
                 del gradients["gradient/b.weight"], norms[30.0]
+            if name == "statistics":  # as the automatic hook records gradients
+                gradients = {saved: figure for key, value in gradients.items() for saved, figure in figures_of(key, value).items()}
             logged = {key: numpy.float64(value * (i + 1)) for key, value in also.items()}
             trial.step(10 * i, "TRAIN", 10 * i, {"Loss_output_0": numpy.float32(2 - 0.1 * i), "scalar/lr": numpy.float64(0.1 / (i + 1)),
                                                  "already": numpy.float64(7), **gradients, **logged})
