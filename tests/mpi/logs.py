@@ -676,6 +676,19 @@ def silent(w):
     w.checks.expect(report and report["verdict"].startswith("nothing is logged"), "a run that never started: %s" % report)
 
 
+def defined_steps(w):
+    """Values of W&B that have others as their steps: by name, the last that was told, before beginnings; and thousands of names."""
+    place = w.root / "defined-steps"
+    steps = [("many/%d_loss" % i, "other") for i in range(1500)] + [("many/*", "epoch"), ("train/loss", "other"), ("train/loss", "epoch")]
+    more = {"epoch": lambda i: 100 + i // 2, "other": lambda i: 7 * i}
+    logs.wandb(place, [(i, 1 / (1 + i), None) for i in range(40)], steps=steps,
+               more=lambda i: {**{key: of(i) for key, of in more.items()}, **{"many/%d_loss" % k: 0.5 for k in (0, 700, 1499)}, "many/free_loss": 0.5})
+    for tag, axis in (("train/loss", "epoch"), ("many/700_loss", "other"), ("many/1499_loss", "other"), ("many/free_loss", "epoch")):
+        done = mpirun(w.ranks[-1], [w.assay, "show", place, "metrics/" + tag, "--json"])
+        found = sorted({row["step"] for row in json.loads(done.out)["rows"]}) if done.code == 0 else done
+        w.checks.expect(found == sorted({more[axis](i) for i in range(40)}), "%s: %s" % (tag, found))
+
+
 # Lines as programs print them: the file, and what of its values has to be found, by (mode, step).
 
 
@@ -746,7 +759,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, files_of_modes, parts_of_tables, own_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, files_of_modes, parts_of_tables, own_steps, defined_steps, counted, no_courses, outputs_of_ranks, known_files,
                      one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()

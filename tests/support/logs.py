@@ -60,7 +60,8 @@ def tfevents(place, rows):
     write(place / "events.out.tfevents.1795000000.host.7.0", content)
 
 
-def wandb(place, rows, run="abc", started=None):
+def wandb(place, rows, run="abc", started=None, steps=(), more=None):
+    """`steps`: names, or beginnings with a star, and the name that they have as their step; `more`: further values by step."""
     content = bytearray(b":W&B" + struct.pack("<HB", 0xbee1, 0))
 
     def record(field, body):
@@ -70,8 +71,10 @@ def wandb(place, rows, run="abc", started=None):
             content.extend(bytes(left))
         content.extend(struct.pack("<IHB", zlib.crc32(b"\1" + payload), len(payload), 1) + payload)
     record(17, data(1, run) + (b"" if started is None else data(17, number(1, started))))
+    for name, axis in steps:
+        record(12, data(2 if name.endswith("*") else 1, name) + data(4, axis))
     for step, loss, validation in rows:
-        values = {"train/loss": loss, "_step": step}
+        values = {"train/loss": loss, "_step": step, **(more(step) if more else {})}
         if validation is not None:
             values["val/loss"] = validation
         record(2, b"".join(data(1, data(1, key) + data(16, json.dumps(value))) for key, value in values.items()))

@@ -135,9 +135,9 @@ static bool key_is(const item *i, const char *key)
 
 /* ---- a run while it is read ---- */
 
-typedef struct axis { /* which tags have which other one as their step */
-    char *name, *step;
-    bool glob; /* the name ends in a star, which stands for anything */
+/* Tags that begin so have another one as their step. */
+typedef struct axis {
+    char *beginning, *step;
 } axis;
 
 /* Values by key, the last of each: JSON texts, NULL for those that were removed. */
@@ -151,6 +151,7 @@ typedef struct reader {
     metrics_log *log;
     assay_pull pull;
     item item;
+    settings steps; /* the tags that others have as their step, by the names of those */
     ASSAY_VEC(axis) axes;
     settings config, summary;
     int64_t last_step;
@@ -171,10 +172,11 @@ static void release_settings(settings *s)
 static void release(reader *r)
 {
     for (size_t i = 0; i < r->axes.count; i++) {
-        free(r->axes.list[i].name);
+        free(r->axes.list[i].beginning);
         free(r->axes.list[i].step);
     }
     free(r->axes.list);
+    release_settings(&r->steps);
     release_settings(&r->config);
     release_settings(&r->summary);
     assay_pull_release(&r->pull);
@@ -182,16 +184,32 @@ static void release(reader *r)
 
 static const char *step_of_tag(const reader *r, const char *tag, size_t length)
 {
-    for (size_t i = 0; i < r->axes.count; i++)
-        if (!r->axes.list[i].glob && strlen(r->axes.list[i].name) == length &&
-            memcmp(r->axes.list[i].name, tag, length) == 0)
-            return r->axes.list[i].step;
+    const uint32_t number = assay_dict_find(r->steps.keys, tag, length);
+    if (number != ASSAY_NO_ID)
+        return r->steps.list[number];
     for (size_t i = 0; i < r->axes.count; i++) {
-        const size_t known = strlen(r->axes.list[i].name);
-        if (r->axes.list[i].glob && known <= length && memcmp(r->axes.list[i].name, tag, known) == 0)
+        const size_t known = strlen(r->axes.list[i].beginning);
+        if (known <= length && memcmp(r->axes.list[i].beginning, tag, known) == 0)
             return r->axes.list[i].step;
     }
     return NULL;
+}
+
+/* Keeps a text by its key, instead of the one before. */
+static int keep(settings *s, const char *key, size_t key_length, const char *text, size_t length)
+{
+    char *copy = assay_copy_bytes_as_text(text, length);
+    const uint32_t number = copy ? assay_dict_add(s->keys, key, key_length) : ASSAY_NO_ID;
+    char **place = number == ASSAY_NO_ID ? NULL
+                   : number < s->count   ? &s->list[number]
+                                         : assay_vec_add(&s->list, &s->count, &s->room, sizeof *s->list);
+    if (!place) {
+        free(copy);
+        return ASSAY_ENOMEM;
+    }
+    free(*place);
+    *place = copy;
+    return ASSAY_OK;
 }
 
 static int take_metric(reader *r, const assay_wire *message)
@@ -203,25 +221,20 @@ static int take_metric(reader *r, const assay_wire *message)
     if (!find_bytes(message, 4, &step) || step.end == step.at || (!has_name && !has_glob))
         return ASSAY_OK;
     const char *text = text_of(message, has_name ? &name : &glob, &length);
-    if (!has_name && text[length - 1] == '*')
-        length--;
-    else if (!has_name)
+    size_t step_length = 0;
+    const char *step_text = text_of(message, &step, &step_length);
+    if (!has_name && text[length - 1] != '*')
         return ASSAY_OK;
-    for (size_t i = 0; has_name && i < r->axes.count; i++) /* told again: it holds from now on */
-        if (!r->axes.list[i].glob && strlen(r->axes.list[i].name) == length &&
-            memcmp(r->axes.list[i].name, text, length) == 0)
-            r->axes.list[i].name[0] = '\0';
-    axis *added = r->axes.count < AXES_MOST ? ASSAY_VEC_ADD(&r->axes) : NULL;
-    if (r->axes.count == AXES_MOST && !added) {
+    if (r->axes.count + r->steps.count >= AXES_MOST) {
         metrics_unknown(r->log, text, length);
         return ASSAY_OK;
     }
+    if (has_name)
+        return keep(&r->steps, text, length, step_text, step_length);
+    axis *added = ASSAY_VEC_ADD(&r->axes);
     ASSAY_HAVE(added);
-    size_t step_length = 0;
-    const char *step_text = text_of(message, &step, &step_length);
-    *added =
-        (axis){assay_copy_bytes_as_text(text, length), assay_copy_bytes_as_text(step_text, step_length), !has_name};
-    return added->name && added->step ? ASSAY_OK : ASSAY_ENOMEM;
+    *added = (axis){assay_copy_bytes_as_text(text, length - 1), assay_copy_bytes_as_text(step_text, step_length)};
+    return added->beginning && added->step ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* The item of a row whose key it is; its value as a whole number. */
@@ -296,7 +309,7 @@ static int take_history(reader *r, const assay_wire *row)
             continue;
         int64_t own = step;
         const char *own_axis = step_of_tag(r, i->key, i->key_length);
-        if (own_axis && own_axis != r->axis) {
+        if (own_axis && (!r->axis || strcmp(own_axis, r->axis) != 0)) {
             item kept = *i; /* looking for the step reads other items */
             r->axis = own_axis;
             r->has_own = whole_in_row(r, row, own_axis, &number, &r->own);
@@ -307,22 +320,6 @@ static int take_history(reader *r, const assay_wire *row)
         status = put_value(r, i, 0, own);
     }
     return status;
-}
-
-static int keep(settings *s, const item *i)
-{
-    char *json = assay_copy_bytes_as_text(i->json, i->length);
-    const uint32_t number = json ? assay_dict_add(s->keys, i->key, i->key_length) : ASSAY_NO_ID;
-    char **place = number == ASSAY_NO_ID ? NULL
-                   : number < s->count   ? &s->list[number]
-                                         : assay_vec_add(&s->list, &s->count, &s->room, sizeof *s->list);
-    if (!place) {
-        free(json);
-        return ASSAY_ENOMEM;
-    }
-    free(*place);
-    *place = json;
-    return ASSAY_OK;
 }
 
 static void drop(settings *s, const item *i)
@@ -349,7 +346,7 @@ static int take_updates(reader *r, const assay_wire *message, settings *list)
         if (f.number == 2)
             drop(list, &r->item);
         else if (r->item.json)
-            status = keep(list, &r->item);
+            status = keep(list, r->item.key, r->item.key_length, r->item.json, r->item.length);
     }
     return status;
 }
@@ -590,7 +587,8 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         r->log = log;
         r->config.keys = assay_dict_new();
         r->summary.keys = assay_dict_new();
-        status = r->config.keys && r->summary.keys ? ASSAY_OK : ASSAY_ENOMEM;
+        r->steps.keys = assay_dict_new();
+        status = r->config.keys && r->summary.keys && r->steps.keys ? ASSAY_OK : ASSAY_ENOMEM;
     }
     for (size_t i = 0; i < run->count && status == ASSAY_OK; i++) {
         log->part = (uint32_t)i;
