@@ -40,8 +40,8 @@
 #include "selection.h"
 #include "too_few.h"
 
-/* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. IN_ROWS: as many elements are
- * zero as so many rows of the tensor have, and not all. */
+/* Values of a row; of a loss its value stands for ZEROS, of statistics whether all is 0. IN_ROWS: the length of a
+ * row, where as many elements are zero as so many rows have, and not all; else 0. */
 enum { ZEROS, IS, BY_FIGURES, IN_ROWS, WIDTH };
 enum { IS_MATRIX, IS_VECTOR, IS_WEIGHT, IS_LOSS, IS_OUTPUT, IS_HELD, IS_KEPT, KINDS };
 enum { GRADIENTS, WEIGHTS, LOSSES, SLOTS, UNREACHED = SLOTS, UNCLEARED };
@@ -132,7 +132,9 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                                               : slot == WEIGHTS ? IS_WEIGHT
                                                                 : gradient,
                                        [IN_ROWS] = item->dims == 2 && item->shape[1] > 1 && s->zeros < s->count &&
-                                                   s->zeros % (uint64_t)item->shape[1] == 0};
+                                                           s->zeros % (uint64_t)item->shape[1] == 0
+                                                       ? (double)item->shape[1]
+                                                       : 0};
             if (isfinite(row[ZEROS]))
                 status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker,
                                           row);
@@ -291,13 +293,15 @@ static bool is_learned(const walk *w, uint32_t worker)
     return of->learned > 0 && of->learned == of->count[IS_LOSS];
 }
 
-/* Are all zeros in the end those of whole rows, as of a table of which a batch feeds some? */
+/* Are all zeros those of whole rows, as of a table of which a batch feeds some, and not so many of narrow ones by chance? */
 static bool is_in_rows(const walk *w, const course *c)
 {
-    bool all = true;
-    for (uint64_t i = c->to - c->quarter; all && i < c->to; i++)
-        all = zeros_at(w, i) == 0 || assay_series_row(w->series, w->order[i]).value[IN_ROWS] > 0;
-    return all;
+    static const double NO_CHANCE = 1000;
+    double chance = 1; /* one in so many */
+    for (uint64_t i = c->from; chance > 0 && i < c->to; i++)
+        if (zeros_at(w, i) > 0 && zeros_at(w, i) < 1)
+            chance = fmin(chance * assay_series_row(w->series, w->order[i]).value[IN_ROWS], NO_CHANCE);
+    return chance >= NO_CHANCE;
 }
 
 static int test_course(const walk *w, const course *c)

@@ -76,6 +76,18 @@ UNDERFLOW = lambda name, expected: rule(name, "GradientUnderflow", expected)  # 
 
 
 @case
+def pairs_that_are_whole_by_chance(folder):
+    """Of a matrix of two columns elements become zero one by one: at the last of few steps they are as many as whole rows have, as by chance."""
+    made, random = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(62)
+    for step, zeros in enumerate([0, 1, 1, 3, 5, 10, 14, 18]):
+        value = random.normal(0, 1, 24)
+        value[:zeros] = 0
+        made.step(step, "TRAIN", step, {"gradient/a.weight": value.reshape(12, 2).astype("float32"), "loss_output": 1.0,
+                                        "gradient/out.bias": random.normal(0, 1, 5).astype("float32")})
+    return made.end(), [UNDERFLOW("by chance", lambda e: e["findings_total"] > 0)]
+
+
+@case
 def rows_that_a_batch_does_not_feed(folder):
     """A table of which batches feed ever fewer rows: no gradient is lost."""
     return gradients_of(folder, lambda step: step / 60, rows=True), [UNDERFLOW("rows", fires())]
