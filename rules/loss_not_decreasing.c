@@ -17,7 +17,7 @@
  * course takes fire where all (of six or more: those behind the first third) are above the first, where they came back, or where they and those of evaluation stay
  * what they were.
  *
- * A loss also fires that ends far above that of a guess, or the worker's only one above twice where it began; what is
+ * A loss also fires that ends far above that of a guess, or the worker's only one above ten times where it began; what is
  * held against a target that moves (the values of a policy) may come back.
  *
  * Of a training that is well (loss_harm.h) the member `harm` has the steps at which a loss was set back. */
@@ -41,7 +41,7 @@ enum { EVALUATIONS = 32, FEW_LEAST = 3 };
 #define COMPETING       0.5 /* correlation of two losses, below its negative: they compete */
 #define BELOW_GUESS     0.95
 #define BEYOND_GUESS    1.2
-#define ABOVE_BEGINNING 2    /* times the first loss: all of the last quarter */
+#define ABOVE_BEGINNING 10   /* times the first loss: all of the last quarter */
 #define PLAIN_GAIN      0.02 /* of the first losses, and PLAIN_ERRORS: more than noise */
 #define PLAIN_ERRORS    2
 #define PLAIN_EVALUATED 0.005 /* of the first loss of evaluation */
@@ -357,14 +357,16 @@ static void put_course(const walk *w, const course *c, const uint64_t *row, bool
     assay_put_format(json, "}");
 }
 
-/* Too few losses for a course: did they rise, each behind the first third above the first, to RISEN times it? */
-static bool has_risen(const double *loss, uint64_t n)
+/* Too few losses for a course: did they rise, each behind the first third above the first, to RISEN times it? Of COURSE_FEW
+ * or more those that soon stand there did not, unless it is far above: noise of so small a first loss would not show. */
+static bool has_risen(const double *loss, uint64_t n, double *room)
 {
-    static const double RISEN = 2;
+    static const double RISEN = 2, GOES_ON = 1.25;
     bool above = n >= FEW_LEAST && loss[0] > 0 && loss[n - 1] > RISEN * loss[0];
     for (uint64_t i = n < 2 * FEW_LEAST ? 1 : n / 3; above && i < n; i++)
         above = loss[i] > loss[0];
-    return above;
+    return above && (n < COURSE_FEW || loss[n - 1] > ABOVE_BEGINNING * loss[0] ||
+                     course_median(loss, n - n / 4, n, room) > GOES_ON * course_median(loss, n / 4, n / 2, room));
 }
 
 /* Too few losses for a course: do they, and those of evaluation, stay what they were first? One mode alone may be noise. */
@@ -390,7 +392,8 @@ static bool has_stood(const walk *w, const double *loss, uint64_t n)
 static int evaluate_few(const walk *w, double *loss, const uint64_t *row, uint64_t n, assay_verdict *verdict, bool *bad)
 {
     course c = {.first = loss[0], .best = loss[0], .last = loss[n - 1]};
-    const bool beyond = *bad && ends_beyond(loss, n, w->beyond), risen = *bad && !beyond && has_risen(loss, n);
+    const bool beyond = *bad && ends_beyond(loss, n, w->beyond),
+               risen = *bad && !beyond && has_risen(loss, n, loss + w->count);
     const bool stood = *bad && !beyond && !risen && has_stood(w, loss, n);
     course back;
     const bool came_back = *bad && !beyond && !risen && !stood && w->alone && !has_moving_target(w) &&

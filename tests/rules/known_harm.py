@@ -57,6 +57,16 @@ def ends_above_where_it_began(folder):
     return losses(folder, curve), [harm("above", lambda e: e["findings_total"] > 0 and e["course"]["first"] == 0.007 and "harm" not in e)]
 
 
+@case
+def few_losses_that_stand_above_the_first(folder):
+    """What is tuned from next to nothing stands a little above it, which noise hides at every step; one that goes on rising, or stands far above, is told."""
+    begin, rise = [0.0037, 0.011, 0.012, 0.0135], 0.013 + 0.0005 * noise(77, 16)
+    return losses(folder, begin + list(rise), {"rises": numpy.linspace(0.3, 0.9, 20), "far": [0.0037] + [1.7] * 19}), [
+        harm("stands", {"status": "NoData"}),
+        rule("rises", "LossNotDecreasing", lambda e: e["findings_total"] == 1, use_losses_collection=False, tensor_regex="^rises$", **COURSE),
+        rule("far", "LossNotDecreasing", lambda e: e["findings_total"] == 1, use_losses_collection=False, tensor_regex="^far$", **COURSE)]
+
+
 def named(folder, name):
     """It comes down, and back to half of where it began."""
     made = Made(folder, collections={"losses": "^%s$" % name})
