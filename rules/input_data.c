@@ -226,6 +226,18 @@ static int add_statistics(const assay_step_view *view, uint32_t slot, const assa
     return assay_series_add(series, view->step, item->tensor, item->worker, row);
 }
 
+/* Who evaluates between updates without setting the mode has passes in TRAIN of which no loss is taken. */
+static bool is_pass_without_loss(const assay_rule *rule, const assay_step_view *view)
+{
+    bool has_losses = false;
+    if (view->mode != ASSAY_MODE_TRAIN || view->slot[3].count > 0)
+        return false;
+    for (uint32_t t = 0; !has_losses && t < assay_trial_tensors(rule->trial); t++)
+        has_losses = assay_trial_in_collection(rule->trial, "losses", t) &&
+                     assay_trial_tensor_modes(rule->trial, t) >> ASSAY_MODE_TRAIN & 1;
+    return has_losses;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -240,7 +252,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                 status = add_statistics(view, slot, item, ((assay_common_state *)state)->series);
             if (status == ASSAY_OK && slot == LABEL)
                 status = count_labels(view, item, ((assay_common_state *)state)->counter);
-            if (status == ASSAY_OK && slot == INPUT && model)
+            if (status == ASSAY_OK && slot == INPUT && model && !is_pass_without_loss(rule, view))
                 status = count_rows(rule->trial, view, item, assay_view_result(view, 2, item),
                                     ((assay_common_state *)state)->counter);
         }

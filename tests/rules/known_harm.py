@@ -126,5 +126,27 @@ def one_worker_is_not_well(folder):
         harm("one", lambda e: "harm" not in e), rule("another", "LossNotDecreasing", lambda e: e["harm"]["setbacks"] == [], worker="worker_0", **COURSE)]
 
 
+def evaluated_in_training(folder, looks):
+    """Each eighth pass in TRAIN is one on held-out rows, of which no loss is taken; `looks`: a loss is taken of them, so they are trained on."""
+    made, rng = Made(folder, collections={"losses": "^loss$"}), numpy.random.default_rng(78)
+    table, held = rng.normal(0, 1, (200, 9)), rng.normal(0, 1, (40, 9))
+    for step in range(32):
+        rows = rng.permutation(held)[:30] if step % 8 == 7 else table[rng.choice(200, 16)]
+        made.step(step, "TRAIN", step, {"inputs": rows, **({} if step % 8 == 7 and not looks else {"loss": 1 / (step + 1)})})
+    for k in range(3):
+        made.step(32 + k, "EVAL", k, {"inputs": held, "loss": 0.5})
+    return made.end()
+
+
+@case
+def passes_without_a_loss(folder):
+    return evaluated_in_training(folder, False), [rule("held out", "InputData", lambda e: not [f for f in e["findings"] if f["test"] == "evaluated"])]
+
+
+@case
+def passes_with_a_loss(folder):
+    return evaluated_in_training(folder, True), [rule("seen", "InputData", lambda e: [f["step"] for f in e["findings"] if f["test"] == "evaluated"] != [])]
+
+
 if __name__ == "__main__":
     main()
