@@ -89,12 +89,13 @@ def flip(tensor):
         tensor.view(-1)[5] += 0.01
 
 
-def train(name, make, fault=lambda step, net, optimizer: None, network=Net, steps=STEPS):
+def train(name, make, fault=lambda step, net, optimizer: None, network=Net, steps=STEPS, update=None):
     path = os.path.join(WORK, name)
     shutil.rmtree(path, ignore_errors=True)
     torch.manual_seed(1)
     net, loss = network(), nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3) if "sgd" not in name else torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    optimizer = update(net) if update else optimizer
     step = [0]
     for layer in (*net.children(), loss):
         layer.register_forward_hook(lambda module, x, y: fault(step[0], module, y))
@@ -180,6 +181,18 @@ def healthy():
         moments = 12 if name != "sgd" else 6
         for law, count in (("gradient", 6), ("linear", 3), ("loss", 1), ("moments", moments), ("reduce", 6), ("update", 6)):
             assert "The law '%s' holds of %d tensors." % (law, count) in entry["message"], entry["message"]
+
+
+def healthy_updates():
+    """Weights decay and biases do not; moments of Adam's names that others make something else of."""
+    def groups(net):
+        parts = [[p for p in net.parameters() if (p.dim() > 1) == large] for large in (True, False)]
+        return torch.optim.AdamW([{"params": parts[0], "weight_decay": 0.1}, {"params": parts[1], "weight_decay": 0.0}], lr=1e-3)
+    for update, is_tested in ((groups, True), (lambda net: torch.optim.Adam(net.parameters(), lr=1e-2, amsgrad=True), False),
+                              (lambda net: torch.optim.RAdam(net.parameters(), lr=1e-2), False),
+                              (lambda net: torch.optim.NAdam(net.parameters(), lr=1e-2), False)):
+        entry = train("updates", by_hand, update=update, steps=2 * STEPS)
+        assert entry["findings_total"] == 0 and ("The law 'update' holds of 6 tensors." in entry["message"]) == is_tested, entry
 
 
 def healthy_alike():
@@ -389,6 +402,7 @@ def of_gradient(shape):
 
 def main():
     healthy()
+    healthy_updates()
     healthy_alike()
     healthy_halves()
     healthy_parts()

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""product.py - one product of N x N x N, one flipped bit in one element of it: which bits does LawViolated find?
+
+    product.py --assay ASSAY --multiply PROGRAM --work FOLDER [--size 4096] [--forms float32 tf32 bfloat16 float16] [--bits N ...] [--elements 1]
+
+A trial of four steps holds a layer's input, weight and output. The first three are of 32 rows; the last is the product, made by multiply.c, with one bit
+of one element flipped in the file, bit after bit. The elements are those whose size is next to the root mean square. Factors of tf32 and bfloat16 are
+rounded to 11 and 8 bits before they are multiplied, and sums are of float32; float16 has 16 bits on both sides. Prints a row for each bit, and at the end
+for each form the lowest bit down to which all flips were found, and that nothing was said without one.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+
+FEW, STEPS = 32, 4
+BITS_OF = {"tf32": 10, "bfloat16": 7}  # behind the point
+
+
+def rounded(x, bits):
+    """x to nearest, with so many bits behind the point."""
+    words, low = x.view(numpy.uint32), 23 - bits
+    return ((words + ((1 << low - 1) - 1) + (words >> low & 1)) >> low << low).view(numpy.float32)
+
+
+def multiplied(program, x, w):
+    done = subprocess.run([program, str(len(x))], input=x.tobytes() + w.tobytes(), stdout=subprocess.PIPE, check=True)
+    return numpy.frombuffer(done.stdout, numpy.float32).reshape(x.shape)
+
+
+def write(trial, form, size, random, program):
+    """The trial; returns the last output's file."""
+    x, w = (random.standard_normal((size, size), dtype=numpy.float32) for _ in range(2))
+    dtype = numpy.float16 if form == "float16" else numpy.float32
+    x, w = x.astype(dtype), (w / numpy.float32(size) ** 0.5).astype(dtype)
+    factors = [rounded(t, BITS_OF[form]) if form in BITS_OF else t.astype(numpy.float32) for t in (x, w)]
+    y = multiplied(program, *factors).astype(dtype)
+    shutil.rmtree(trial, ignore_errors=True)
+    for step in range(STEPS):
+        place, rows = trial / ("step_%d" % step), size if step == STEPS - 1 else FEW
+        place.mkdir(parents=True)
+        if step == 0:
+            numpy.save(place / "fc.weight.npy", w)
+        else:
+            os.link(trial / "step_0/fc.weight.npy", place / "fc.weight.npy")
+        numpy.save(place / "fc_input_0.npy", x[:rows])
+        numpy.save(place / "fc_output_0.npy", y[:rows])
+    return place / "fc_output_0.npy"
+
+
+def judged(assay, trial, job, out, *options):
+    command = [str(c) for c in (assay, "run", job, "--trial", trial, "--out", out, "-q", "--overwrite", *options)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, text=True)
+    if done.returncode not in (0, 1):
+        sys.exit("%s: exit code %d\n%s" % (" ".join(command), done.returncode, done.stderr))
+    return json.loads((out / "report.json").read_text())["trials"][0]["rules"][0]
+
+
+def names_it(rule, y, row, column):
+    """Is the only finding that of the output at the last step, in the part of it that has the element?"""
+    if rule["findings_total"] != 1:
+        return False
+    finding = rule["findings"][0]
+    rows, columns = (re.search(r"%s (\d+)(?: to (\d+))?" % what, finding["note"]) for what in ("rows?", "columns?"))
+    within = all(int(found[1]) <= at <= int(found[2] or found[1]) for found, at in ((rows, row), (columns, column)))
+    return (finding["step"], finding["tensor"], finding["test"]) == (STEPS - 1, "fc_output_0", "linear") and within
+
+
+def try_form(options, form, random):
+    trial, job, out = options.work / form, options.work / "job.json", options.work / "out"
+    job.write_text(json.dumps({"rules": [{"rule": "LawViolated"}]}))
+    y = numpy.load(write(trial, form, options.size, random, options.multiply), mmap_mode="r+")
+    words, flat = y.view(numpy.uint16 if form == "float16" else numpy.uint32).reshape(-1), y.reshape(-1)
+    rule = judged(options.assay, trial, job, out)
+    if rule["findings_total"] or "The law 'linear' holds of 1 tensors." not in rule["message"]:
+        sys.exit("%s: without a flip: %s" % (form, rule))
+    near = numpy.abs(numpy.abs(flat.astype(numpy.float32)) - numpy.float32(flat.astype(float).std()))
+    lowest, whole = None, True
+    for bit in options.bits or range(words.itemsize * 8 - 1, -1, -1):
+        found, counted = 0, 0
+        for at in random.choice(numpy.argsort(near)[:1000], options.elements, replace=False):
+            old = float(flat[at])
+            words[at] ^= words.dtype.type(1 << bit)
+            if numpy.isfinite(flat[at]):
+                counted += 1
+                rule = judged(options.assay, trial, job, out)
+                found += names_it(rule, y, *divmod(int(at), options.size))
+                change = abs(float(flat[at]) - old)
+            words[at] ^= words.dtype.type(1 << bit)
+        if counted == 0:
+            continue
+        print("| %s | %d | %.2g | %d of %d |" % (form, bit, change, found, counted), flush=True)
+        whole = whole and found == counted
+        lowest = bit if whole else lowest
+    shutil.rmtree(trial)
+    return lowest
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", type=Path, required=True)
+    parser.add_argument("--multiply", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--size", type=int, default=4096)
+    parser.add_argument("--forms", nargs="*", default=["float32", "tf32", "bfloat16", "float16"])
+    parser.add_argument("--bits", nargs="*", type=int)
+    parser.add_argument("--elements", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lowest", nargs="*", type=int, help="of each form the bit down to which all have to be found; else the exit code is 1")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    print("| product | bit | change | found |\n|---|---|---|---|")
+    lowest = [try_form(options, form, numpy.random.default_rng(options.seed)) for form in options.forms]
+    for form, bit in zip(options.forms, lowest):
+        print("%s: all are found down to bit %s" % (form, bit))
+    if options.lowest and any(bit is None or bit > wanted for bit, wanted in zip(lowest, options.lowest)):
+        sys.exit("expected: %s" % options.lowest)
+
+
+if __name__ == "__main__":
+    main()
