@@ -81,10 +81,11 @@ def try_form(options, form, random):
     if rule["findings_total"] or "The law 'linear' holds of 1 tensors." not in rule["message"]:
         sys.exit("%s: without a flip: %s" % (form, rule))
     near = numpy.abs(numpy.abs(flat.astype(numpy.float32)) - numpy.float32(flat.astype(float).std()))
+    usual = numpy.argpartition(near, 1000)[:1000]
     lowest, whole = None, True
     for bit in options.bits or range(words.itemsize * 8 - 1, -1, -1):
         found, counted = 0, 0
-        for at in random.choice(numpy.argsort(near)[:1000], options.elements, replace=False):
+        for at in random.choice(usual, options.elements, replace=False):
             old = float(flat[at])
             words[at] ^= words.dtype.type(1 << bit)
             if numpy.isfinite(flat[at]):
