@@ -8,6 +8,7 @@ members are those of the table; and who follows "Add a rule", "Add a report form
 `follow` does in a copy of the tree what sentences of these forms say above a block of code:
     Create `FILE`...:                       the file, with the block in it
     In `FILE`, below `LINE`, add:           the block below the line of that text
+    Copy `FILE` to `FILE`, ...:             the file as it is
     Copy `PATH` to `PATH`... write NAME for `WORD`:   a file with that word replaced, or a folder with that in the names of its files
     ... and `FILE` beside it                what the copy includes
 Then the copy is built by its own CMake files. Objects that none of this touches are taken from DIR, a build of the same sources: a compiler
@@ -30,6 +31,7 @@ from made import Made  # noqa: E402
 PAGE = ROOT / "docs" / "developing.md"
 COPIED = ("CMakeLists.txt", "cmake", "include", "jobs", "src", "rules", "docs", "tests")
 STEP = re.compile(r"^\d+\. (?:Create `([^`]+)`[^\n]*|In `([^`]+)`, below `([^`]+)`, add):\n\n```\w*\n(.*?)^```$", re.M | re.S)
+PLAIN = re.compile(r"^\d+\. Copy `(tests/docs/\w+\.c)` to `([^`]+)`", re.M)
 COPY = re.compile(r"^\d+\. Copy `([^`]+)` to `([^`]+)`(?:, and `([^`]+)` beside it)?.*?write NAME\s+for\s+`(\w+)`", re.M | re.S)
 NAME = "tally"  # of the format that is added
 
@@ -42,7 +44,7 @@ def check_names(checks):
     folders = {"src/%s/" % p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
     mapped = set(re.findall(r"^\| `(src/\w+/)` \| \S", section("Map of src"), re.M))
     checks.expect(mapped == folders, "the map of src: %s" % sorted(mapped ^ folders))
-    made = {created or "" for created, _, _, _ in STEP.findall(PAGE.read_text())}
+    made = {created or "" for created, _, _, _ in STEP.findall(PAGE.read_text())} | {to for _, to in PLAIN.findall(PAGE.read_text())}
     named = set(re.findall(r"(?<![\w/])(?:src|include|rules|tests|docs)/[\w./-]*\w", PAGE.read_text()))
     for name in sorted(named - made):
         if "NAME" not in name:
@@ -109,8 +111,12 @@ def follow(tree):
     """Does what the four checklists say; how many steps of each were done."""
     counts = []
     for title in ("Add a rule", "Add a report form", "Add a report section", "Add a format"):
-        steps, copies = STEP.findall(section(title)), COPY.findall(section(title))
-        counts.append(len(steps) + len(copies))
+        text = section(title)
+        steps, plain = STEP.findall(text), PLAIN.findall(text)
+        copies = [] if plain else COPY.findall(text)
+        counts.append(len(steps) + len(plain) + len(copies))
+        for origin, to in plain:
+            shutil.copy(tree / origin, tree / to)
         for created, changed, below, block in steps:
             path = tree / (created or changed)
             if created:
