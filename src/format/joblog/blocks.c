@@ -474,6 +474,8 @@ static const hint MESSAGES[] = {
     {"DEADLINE_EXCEEDED", ASSAY_ENDING_network, ASSAY_LOG_EITHER}, /* codes of gRPC and of XLA */
     {"UNAVAILABLE: ", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"HCCL error in", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
+    {"connectFullMesh", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
+    {"onnect timeout", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"PERMISSION_DENIED", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
     {"UNAUTHENTICATED", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
     {"NOT_FOUND: ", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
