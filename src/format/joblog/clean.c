@@ -293,8 +293,8 @@ static const struct {
      {"sk-", "pk-", "rk-", "xox", "aiza", "nvapi-"}},
     {"\\beyJ[\\w-]{8,}\\.[\\w-]+(?:\\.[\\w-]*)?", ASSAY_REDACTED, {"eyj"}},
     {"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", ASSAY_REDACTED, {"-----begin "}},
-    {"^((?:\\d+: |\\[\\w+\\]: ?)?\\s*)(?=\\S*[A-Z])(?=\\S*[a-z])(?=\\S*[0-9+/])[A-Za-z0-9+/]{60,}={0,2}\\s*$", /* a line of such a key */
-     "\\1" ASSAY_REDACTED,
+    {"(?<![\\w/+.-])(?!(?:[^/\\s]*/){6})(?=[\\w+/]*[A-Z])(?=[\\w+/]*[a-z])(?=[\\w+/]*[0-9+])[A-Za-z0-9+][A-Za-z0-9+/]{59,}={0,2}(?![\\w/+.-])", /* a part of such a key, and no path */
+     ASSAY_REDACTED,
      {""}},
     {"(?i)(\\bcookie[\"']?\\s*[:=]\\s*).+", "\\1" ASSAY_REDACTED, {"cookie"}},
     {"(?i)((?:[\\w.-]*(?:account|shared|shared[_-]?access|signing|encryption)[_-]?key|\\bx-(?:amz|goog)-(?:signature|credential|security-token)|(?-i:\\b[A-Z0-9_]*PASS))[\"']?\\s*[=:]\\s*)[^\\s\"',;&]+",

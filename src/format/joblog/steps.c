@@ -113,8 +113,27 @@ static size_t next_word(const char *line, size_t length, size_t at, bool *bar)
     return at;
 }
 
+/* "[batch=12/100]:" of Composer, which counts so from the beginning on; behind "[epoch=2]" it counts anew. */
+static int64_t of_batch(const char *line, size_t length, size_t *digits)
+{
+    static const char word[] = "[batch=";
+    size_t at = 0;
+    while (at < length && line[at] == ' ')
+        at++;
+    if (length - at < sizeof word || memcmp(line + at, word, sizeof word - 1) != 0)
+        return -1;
+    at += sizeof word - 1;
+    *digits = at;
+    while (at < length && assay_is_digit(line[at]))
+        at++;
+    return at < length && line[at] == '/' ? joblog_number_at(line, length, *digits) : -1;
+}
+
 int64_t joblog_step_at(const char *line, size_t length, size_t *digits)
 {
+    const int64_t batch = length > 0 && (line[0] == '[' || line[0] == ' ') ? of_batch(line, length, digits) : -1;
+    if (batch >= 0)
+        return batch;
     int64_t step[WORDS] = {-1, -1, -1, -1};
     size_t from[WORDS];
     bool bar = false;

@@ -204,6 +204,9 @@ static void test_steps(void)
         int64_t step;
     } LINES[] = {{"step 41 loss 2", 41},
                  {"{'loss': 2.1, 'global_step': 500}", 500},
+                 {"[batch=12/100]:", 12},
+                 {"[batch=12]:", -1},
+                 {"[epoch=2][batch=12/100]:", -1},
                  {" iteration      120/  5000 | consumed", 120},
                  {"Step=41,877 loss", 41877},
                  {" 12%|#2   | 123/1000 [00:07<01:01]", 123},
