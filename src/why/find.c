@@ -182,8 +182,15 @@ static bool is_slurm_facts(const char *name)
                                         "slurm-env", "job.env",  "environment", "env.txt"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncasecmp(name, words[i], strlen(words[i])) == 0)
-            return true;
+            return strcasecmp(name + strlen(words[i]), ".log") != 0;
     return ends(name, ".env") && strncmp(name, ".env", 4) != 0;
+}
+
+/* What a tracker writes of itself, in its own directory: "wandb/run-1/logs/debug-internal.log". */
+static bool is_of_tracker(const char *path, const char *name)
+{
+    const char *in = strstr(path, "wandb/");
+    return strncmp(name, "debug", 5) == 0 && in && (in == path || in[-1] == '/');
 }
 
 /* A directory or file of one checkpoint of a series. */
@@ -304,7 +311,7 @@ static int take_file(walker *w, const char *directory, const char *path, const c
         *checkpoints = true;
         return ASSAY_OK;
     }
-    if (is_output(name))
+    if (is_output(name) && !is_of_tracker(path, name))
         return add(w, WHY_OUTPUT, path, bytes);
     if (is_dump(w->store, path, name))
         return add_once(w, WHY_DUMPS, directory, NULL);

@@ -72,8 +72,23 @@ CASES = {
     "Horovod": (["Caused by op 'HorovodBroadcast_0', defined at:", '  File "run.py", line 429, in <module>', "    run()", "",
                  "AbortedError (see above for traceback): Horovod has been shut down. This was caused by an exception on one of the ranks"], "launcher", [], "not known", None),
     "Ascend": (["[rank1]: " + line for line in raised("RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64")], "network", [1], "", None),
+    "Docker": (["docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]]."], "launcher", [], "could not be started", None),
     "pyxis": (["srun: job 7 has been allocated resources", "srun: error: task 0 launch failed: Plugin initialization failed"], "launcher", [0], "could not be started", None),
 }
+
+
+def tracker(checks, assay):
+    """What wandb writes of itself is no output of the job; an environment that is a log is one."""
+    with tempfile.TemporaryDirectory() as top:
+        logs = Path(top) / "wandb" / "run-1" / "logs"
+        logs.mkdir(parents=True)
+        (logs / "debug.log").write_text("\n".join(raised("wandb.sdk.interface.router.MessageRouterClosedError")) + "\n")
+        (Path(top) / "environment.log").write_text("\n".join(HEAD + steps(0, 9)) + "\n")
+        done = run([assay, "why", top, "--json", "--quiet"])
+        checks.expect(done.code == 0 and [f["path"] for f in json.loads(done.out)["used"]] == ["environment.log"], "what a tracker writes of itself: %s" % done)
+        (Path(top) / "debug.log").write_text("\n".join(raised("KeyError: 'a'")) + "\n")
+        done = run([assay, "why", top, "--json", "--quiet"])
+        checks.expect(done.code == 1 and json.loads(done.out)["cause"]["file"] == "debug.log", "a debug.log of the job: %s" % done)
 
 
 def main():
@@ -97,6 +112,7 @@ def main():
                 checks.expect(cause["quote"][:40] == place[:40], "%s: the line that is named: %s" % (name, done))
             if LAUNCHER != "none" and number % 7 == 0:
                 checks.expect(mpirun(3, [args.assay, "why", directory, "--json", "--quiet"]).out == done.out, "%s at 3 ranks" % name)
+    tracker(checks, args.assay)
     checks.done()
 
 
