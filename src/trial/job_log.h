@@ -116,6 +116,7 @@ typedef struct assay_log_event {
     int64_t step;                /* that the same rank, or the file, named last before it; -1 */
     int64_t code;                /* exit code, or the number of an error; -1 */
     int64_t sequence;            /* of the collective it speaks of; -1 */
+    int64_t job;                 /* Slurm's number of the job that it says ended; 0: none */
     uint64_t count;              /* equal ones of this rank in the file */
     uint64_t last_at, last_line; /* where the last of them is */
     int64_t of_ranks;            /* how many there are, as it says; 0 */

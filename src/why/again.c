@@ -25,6 +25,15 @@ static bool has_job_ended(const assay_log_file *file, uint64_t at)
     return false;
 }
 
+/* Keeps what ended an earlier run, for who asks. */
+static bool keep_earlier(assay_why *why, const assay_log_event *e)
+{
+    char said[512];
+    snprintf(said, sizeof said, "%.200s (%.200s:%llu)", e->text, why->places.list.list[e->file].path,
+             (unsigned long long)e->line);
+    return why->earlier || (why->earlier = assay_copy_text(said));
+}
+
 /* Puts what the last run said in the place of what all of them did. *left: it was done. */
 static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store, assay_log_file *file, uint64_t at,
                          uint64_t lines, bool *left)
@@ -32,11 +41,9 @@ static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store,
     const assay_log_event *first = find_end_of_run(file);
     const char *path = why->places.list.list[file->file].path;
     assay_log_file last = {0};
-    char said[512];
     int status = assay_job_log_read_from(log, store, path, file->file, at, lines, ASSAY_LOG_EVENTS_MOST, &last, NULL);
     const bool read = status == ASSAY_OK && last.bytes > 0;
-    snprintf(said, sizeof said, "%.200s (%.200s:%llu)", first->text, path, (unsigned long long)first->line);
-    if (read && !why->earlier && !(why->earlier = assay_copy_text(said)))
+    if (read && !keep_earlier(why, first))
         status = ASSAY_ENOMEM;
     last.bytes = file->bytes;
     assay_log_file_release(read ? file : &last);
@@ -44,6 +51,26 @@ static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store,
         *file = last;
     *left = *left || read;
     return status;
+}
+
+bool why_leave_earlier_jobs(why_scene *s)
+{
+    bool made = true;
+    for (size_t f = 0; f < s->why->file.count && made; f++) {
+        const assay_log_file *file = &s->why->file.list[f];
+        const assay_log_event *last = NULL, *other = NULL;
+        for (size_t e = file->event.count; e-- > 0 && !other;) {
+            const assay_log_event *i = &file->event.list[e];
+            other = last && i->job > 0 && i->job != last->job ? i : NULL;
+            last = !last && i->job > 0 ? i : last;
+        }
+        for (size_t k = 0; k < s->item.count && other; k++) {
+            why_item *i = &s->item.list[k];
+            i->old = i->old || (i->file == f && i->event->last_at <= other->last_at);
+        }
+        made = !other || keep_earlier(s->why, other);
+    }
+    return made;
 }
 
 bool why_leave_earlier_runs(assay_why *why, bool several, bool *left)

@@ -644,7 +644,7 @@ int why_combine(assay_why *why)
         scene = (why_scene){.why = why};
         made = why_scene_make(&scene);
     }
-    made = made && tell(&scene) && (!why->failed || why_make_timeline(why));
+    made = made && why_leave_earlier_jobs(&scene) && tell(&scene) && (!why->failed || why_make_timeline(why));
     why_scene_release(&scene);
     return made ? why_put_answer(why) : ASSAY_ENOMEM;
 }

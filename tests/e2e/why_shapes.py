@@ -48,6 +48,9 @@ CASES = {
                                  + ["srun: error: n1: task 0: Exited with exit code 1"], "exception", [0], "KeyError", None),
     "a job behind another one": (HEAD + STEPS4 + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:12:07 DUE TO TIME LIMIT ***"] + HEAD + STEPS4
                                  + ["slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-11-28T03:12:07 ***"], "cancelled", [], "2026-11-28", None),
+    "two jobs and nothing else": (["slurmstepd: error: *** JOB %d ON n1 CANCELLED AT 2026-11-2%dT03:12:07 DUE TO TIME LIMIT ***" % (j, j) for j in (7, 8)], "time_limit", [], "2026-11-28", "2026-11-27"),
+    "an error of the job before": (steps(0, 40) + raised("KeyError: 'a'") + ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T03:12:07 ***"] + steps(3, 40)
+                                   + ["slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-11-28T03:12:07 DUE TO TIME LIMIT ***"], "time_limit", [], "2026-11-28", "KeyError"),
     "a frame is first": (body("ValueError: b") + ["srun: error: n1: task 3: Exited with exit code 1"], "exception", [3], "train.py:120", None),
     "a frame of each rank": (["[rank%d]: %s" % (r, line) for line in body("IndexError: out") for r in (0, 1)], "exception", [0, 1], "train.py:120", None),
     "syntax": (["%d: %s" % (r, line) for r in (0, 1) for line in ('  File "/src/train.py", line 3', "    if x", "       ^", "SyntaxError: expected ':'")]

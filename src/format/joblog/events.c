@@ -70,6 +70,7 @@ static uint64_t key_of(const assay_log_event *e, const char *text, size_t length
                             (uint64_t)e->local_rank,
                             hash_text(e->ranks, strlen(e->ranks)),
                             is_one_of_rank(e) ? 0 : hash_text(text, length),
+                            (uint64_t)e->job,
                             hash_text(e->node, strlen(e->node))};
     return assay_hash_bytes(key, sizeof key);
 }
@@ -183,6 +184,15 @@ static void take_said_time(const joblog_line *line, assay_log_event *e)
     joblog_prefix_read(at + 4, line->length - (size_t)(at + 4 - line->text), &said);
     e->time = said.time;
     e->timed = said.timed;
+}
+
+/* "*** JOB 7 ON n1 CANCELLED AT ...", "*** STEP 7.0 ON n1 ...": an output that is appended to has several. */
+static void take_job(const joblog_line *line, assay_log_event *e)
+{
+    static const char *const words[] = {"*** JOB ", "*** STEP "};
+    for (size_t i = 0; i < sizeof words / sizeof *words && e->scope == ASSAY_LOG_JOB && e->job <= 0; i++)
+        e->job = number_behind(line->text, line->length, words[i]);
+    e->job = e->job > 0 ? e->job : 0;
 }
 
 /* "n1:4711:4799 [3] NCCL INFO comm 0x55e0 rank 3 nranks 8 cudaDev 3": who sits where. A line that was torn says nothing. */
@@ -306,6 +316,7 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
         e.local_rank = line->prefix.local_rank;
     if (!e.node[0])
         memcpy(e.node, line->prefix.node, sizeof e.node);
+    take_job(line, &e);
     take_seat(line, match, &e);
     take_groups(match, &e);
     if (e.scope == ASSAY_LOG_JOB && !e.node[0] && assay_signature_is_of_pod(e.signature))
