@@ -28,6 +28,16 @@ bool assay_lone_is_named(const char *place, assay_lone_kind kind)
     return false;
 }
 
+bool assay_lone_is_sure(const char *place, assay_lone_kind kind)
+{
+    const char *const name = assay_path_name(place);
+    const assay_lone *lone = NULL;
+    for (unsigned i = 0; (lone = lone_of(i)); i++)
+        if (lone->kind == kind && lone->sure && lone->sure(name))
+            return true;
+    return false;
+}
+
 /* The first bytes of a regular file, and a zero byte behind them; *size: of all of it. 0: it cannot be read. */
 static size_t read_head(const char *place, uint8_t head[ASSAY_LONE_HEAD + 1], uint64_t *size)
 {

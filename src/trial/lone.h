@@ -22,10 +22,13 @@ typedef struct assay_lone {
     /* Are these the first bytes, up to ASSAY_LONE_HEAD, of such a file of `size` bytes? A zero byte stands behind them. NULL: they
      * do not tell. */
     bool (*begins)(const uint8_t *head, size_t have, uint64_t size);
+    bool (*sure)(const char *name); /* is it a name that no other file has, wherever it lies? NULL: none is */
 } assay_lone;
 
 /* Is it the path of such a file by its name? */
 bool assay_lone_is_named(const char *place, assay_lone_kind kind);
+/* And by a name that no other file has, wherever it lies? */
+bool assay_lone_is_sure(const char *place, assay_lone_kind kind);
 /* Does a regular file of this machine begin as such a file? False, and errno, where it cannot be read. */
 bool assay_lone_begins(const char *place, assay_lone_kind kind);
 /* The same of bytes as begins() of a format gets them; 0 bytes begin nothing. */

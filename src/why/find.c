@@ -208,12 +208,6 @@ static bool is_checkpoint(const char *name)
     return ends(name, ".ckpt");
 }
 
-static bool is_metrics(const char *name)
-{
-    return strcmp(name, "trainer_state.json") == 0 || strstr(name, "tfevents") || ends(name, ".wandb") ||
-           strcmp(name, "mlflow.db") == 0 || strcmp(name, "metrics.csv") == 0;
-}
-
 /* ---- the walk ---- */
 
 typedef struct walker {
@@ -303,10 +297,8 @@ static int take_file(walker *w, const char *directory, const char *path, const c
 {
     if (is_slurm_facts(name))
         return add(w, WHY_SLURM, path, bytes);
-    if (strcmp(name, "metrics.csv") == 0) /* by itself: in a directory of several kinds of logs one kind is read */
-        return add(w, WHY_METRICS, path, bytes);
-    if (is_metrics(name))
-        return add_once(w, WHY_METRICS, directory, name);
+    if (assay_lone_is_sure(name, ASSAY_LONE_LOG)) /* a table by itself: of several kinds in a directory one is read */
+        return ends(name, ".csv") ? add(w, WHY_METRICS, path, bytes) : add_once(w, WHY_METRICS, directory, name);
     if (is_checkpoint(name) && assay_lone_is_named(name, ASSAY_LONE_TENSORS)) {
         *checkpoints = true;
         return ASSAY_OK;

@@ -56,7 +56,7 @@ const assay_trial_format assay_format_checkpoint = {
     .others = assay_checkpoint_others,
     .default_collections = true,
     .checkpoints = true,
-    .lone = {ASSAY_LONE_TENSORS, is_named, begins},
+    .lone = {ASSAY_LONE_TENSORS, is_named, begins, NULL},
     .places = assay_checkpoint_places,
     .unit_places = assay_checkpoint_unit_places,
 };

@@ -18,6 +18,12 @@ static bool named(const char *name)
     return assay_path_ends(name, ".csv") || assay_path_ends(name, ".tsv");
 }
 
+/* Most tables are no logs. */
+static bool sure(const char *name)
+{
+    return strcmp(name, "metrics.csv") == 0;
+}
+
 /* What else programs call the steps: words of one of these groups, the first that a table has, with others that say which
  * are meant ("time/total_timesteps": behind the last /). */
 static const char *const STEP_WORDS[][4] = {{"step", "steps", "timestep", "timesteps"},
@@ -661,4 +667,5 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     return status;
 }
 
-const metrics_kind metrics_csv = {.name = "csv", .named = named, .proven = proven, .divide = divide, .read = read};
+const metrics_kind metrics_csv = {
+    .name = "csv", .named = named, .proven = proven, .divide = divide, .read = read, .sure = sure};

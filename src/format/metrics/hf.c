@@ -263,4 +263,5 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     return status == ASSAY_EFORMAT ? ASSAY_OK : status;
 }
 
-const metrics_kind metrics_hf = {.name = "hf", .named = named, .proven = proven, .divide = divide, .read = read};
+const metrics_kind metrics_hf = {
+    .name = "hf", .named = named, .proven = proven, .divide = divide, .read = read, .sure = named};

@@ -263,6 +263,14 @@ static bool is_named(const char *name)
     return metrics_kinds_named(name) != 0;
 }
 
+static bool is_sure(const char *name)
+{
+    bool sure = false;
+    for (int k = 0; k < METRICS_KINDS && !sure; k++)
+        sure = metrics_kinds[k]->sure && metrics_kinds[k]->sure(name);
+    return sure;
+}
+
 static int conclude(assay_lister *l)
 {
     (void)l;
@@ -746,7 +754,7 @@ const assay_trial_format assay_format_metrics = {
     .index = index_units,
     .indexed = forget_values,
     .decode = decode,
-    .lone = {ASSAY_LONE_LOG, is_named, NULL},
+    .lone = {ASSAY_LONE_LOG, is_named, NULL, is_sure},
     .default_collections = true,
     .by_mode = true,
     .grows_at_end = true,

@@ -62,8 +62,9 @@ struct metrics_kind {
     int (*divide)(metrics_place *place, assay_error *err);
     /* Reads a run. Damage is a problem; 0, METRICS_ENOUGH or a status. */
     int (*read)(metrics_log *log, const metrics_place *place, const metrics_run *run, assay_error *err);
-    double resolution;  /* of its values: each stands for all numbers that are no farther from it */
-    bool workers_known; /* it says which workers there are: one that lacks is missing */
+    double resolution;              /* of its values: each stands for all numbers that are no farther from it */
+    bool workers_known;             /* it says which workers there are: one that lacks is missing */
+    bool (*sure)(const char *name); /* is it a name that no other file has? NULL: none is */
 };
 
 /* In the order in which one of several is chosen. */

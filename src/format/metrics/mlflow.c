@@ -28,6 +28,12 @@ static bool named(const char *name)
     return strcmp(name, META) == 0 || is_db(name);
 }
 
+/* Others keep databases, too. */
+static bool sure(const char *name)
+{
+    return strcmp(name, "mlflow.db") == 0;
+}
+
 /* ---- what both stores share ---- */
 
 bool mlflow_is_system(const char *key, size_t length)
@@ -440,4 +446,4 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
 }
 
 const metrics_kind metrics_mlflow = {
-    .name = "mlflow", .named = named, .proven = proven, .divide = divide, .read = read};
+    .name = "mlflow", .named = named, .proven = proven, .divide = divide, .read = read, .sure = sure};

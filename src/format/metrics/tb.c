@@ -754,4 +754,4 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
 }
 
 const metrics_kind metrics_tb = {
-    .name = "tb", .named = named, .proven = proven, .divide = metrics_tb_divide, .read = read};
+    .name = "tb", .named = named, .proven = proven, .divide = metrics_tb_divide, .read = read, .sure = named};

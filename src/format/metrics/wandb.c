@@ -605,4 +605,5 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
     return status;
 }
 
-const metrics_kind metrics_wandb = {.name = "wandb", .named = named, .proven = proven, .divide = divide, .read = read};
+const metrics_kind metrics_wandb = {
+    .name = "wandb", .named = named, .proven = proven, .divide = divide, .read = read, .sure = named};
