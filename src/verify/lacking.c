@@ -17,7 +17,7 @@
 #include "report/text/layout.h"
 
 enum {
-    AROUND = 4,       /* checkpoints that one is held against, on both sides */
+    AROUND = 4,       /* checkpoints that one is held against, half of them on each side */
     LEVELS = 3,       /* of directories, the checkpoint's own included; what is deeper counts as one name */
     LOOKED_MOST = 256 /* names of one that are looked for in what is said already */
 };
@@ -527,6 +527,14 @@ static int look_for_best(const looker *l)
     return status;
 }
 
+static void forget_names(checkpoint *p)
+{
+    assay_dict_free(p->names);
+    assay_dict_free(p->sets);
+    assay_dict_free(p->numbers);
+    p->names = p->sets = p->numbers = NULL;
+}
+
 int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_options *options, assay_problems *problems,
                          assay_verify_remarks *remarks)
 {
@@ -535,16 +543,16 @@ int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_opti
         return ASSAY_OK;
     int status = add_checkpoints(&l);
     for (size_t i = 0; i < l.all.count && l.all.count > 1 && status == ASSAY_OK; i++)
-        if (l.all.list[i].step >= options->from && l.all.list[i].step < options->to)
+        if (l.all.list[i].step >= options->from && l.all.list[i].step < options->to) {
             status = look_at(&l, i);
+            if (i >= AROUND / 2) /* none that is still to come is held against it */
+                forget_names(&l.all.list[i - AROUND / 2]);
+        }
     ASSAY_THEN(status, look_for_holes(&l));
     ASSAY_THEN(status, look_for_pointer(&l));
     ASSAY_THEN(status, look_for_best(&l));
-    for (size_t i = 0; i < l.all.count; i++) {
-        assay_dict_free(l.all.list[i].names);
-        assay_dict_free(l.all.list[i].sets);
-        assay_dict_free(l.all.list[i].numbers);
-    }
+    for (size_t i = 0; i < l.all.count; i++)
+        forget_names(&l.all.list[i]);
     free(l.all.list);
     assay_verify_places_release(&l.places);
     return status;

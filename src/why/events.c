@@ -103,6 +103,14 @@ static void cut_to(reading *r, size_t level)
     }
 }
 
+static bool reserve(reading *out, const shares *list, int rank)
+{
+    size_t own = 0;
+    for (size_t i = 0; i < list->count; i++)
+        own += list->list[i].owner == rank;
+    return ASSAY_VEC_RESERVE(&out->count, own) && ASSAY_VEC_RESERVE(&out->file, own);
+}
+
 static int read_share(const char *directory, const why_places *places, const shares *list, int rank, size_t budget,
                       reading *out, assay_error *err)
 {
@@ -111,6 +119,8 @@ static int read_share(const char *directory, const why_places *places, const sha
     const size_t most = budget < ASSAY_LOG_EVENTS_MOST ? budget : ASSAY_LOG_EVENTS_MOST;
     int status = assay_store_open(directory, &store, err);
     ASSAY_THEN(status, assay_job_log_new(&log, err));
+    if (status == ASSAY_OK && !reserve(out, list, rank)) /* exactly: a million outputs are no reason for two */
+        status = ASSAY_ENOMEM;
     for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
         const share *s = &list->list[i];
         if (s->owner != rank)

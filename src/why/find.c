@@ -596,6 +596,7 @@ int why_find(const char *directory, const char *job, why_places *out, assay_erro
         qsort(out->list.list, out->list.count, sizeof *out->list.list, by_path);
     if (status == ASSAY_OK)
         choose_job(out, job);
+    ASSAY_VEC_FIT(&out->list);
     assay_store_close(w.store);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory for its files", directory) : status;
 }

@@ -70,9 +70,11 @@ bool assay_why_has_losses(const assay_why *why)
     return why->losses;
 }
 
-/* Rank 0's list to everyone: each has to read the same files. Collective. */
+/* Rank 0's list to everyone else: each has to read the same files, of which there may be a million. Collective. */
 static int share_places(assay_comm *comm, const assay_why *why, why_places *out, assay_error *err)
 {
+    if (assay_comm_size(comm) == 1)
+        return ASSAY_OK;
     assay_buf packed = ASSAY_BUF(SIZE_MAX / 4);
     if (why)
         why_places_pack(&why->places, &packed);
@@ -80,7 +82,7 @@ static int share_places(assay_comm *comm, const assay_why *why, why_places *out,
     ASSAY_THEN(status, assay_comm_broadcast(comm, &packed));
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(packed.data, packed.size);
-        const int unpacked = why_places_unpack(&in, out);
+        const int unpacked = why ? ASSAY_OK : why_places_unpack(&in, out);
         status = assay_comm_agree(
             comm, unpacked == ASSAY_OK ? unpacked : assay_fail(err, unpacked, "out of memory for the files of a job"),
             err);
@@ -176,12 +178,13 @@ static int explain(assay_comm *comm, const char *directory, const assay_why_opti
 {
     const bool first = assay_comm_rank(comm) == 0;
     assay_why *why = NULL;
-    why_places places = {.job = -1};
+    why_places received = {.job = -1};
     int status = assay_comm_agree(comm, first ? begin(directory, options, &why, err) : ASSAY_OK, err);
-    ASSAY_THEN(status, share_places(comm, why, &places, err));
-    ASSAY_THEN(status, why_read_outputs(comm, directory, &places, options->memory, why, err));
+    ASSAY_THEN(status, share_places(comm, why, &received, err));
+    const why_places *places = why ? &why->places : &received;
+    ASSAY_THEN(status, why_read_outputs(comm, directory, places, options->memory, why, err));
     if (status == ASSAY_OK && !options->outputs_only)
-        status = why_ask_others(comm, &places, options, directory, why, err);
+        status = why_ask_others(comm, places, options, directory, why, err);
     if (status == ASSAY_OK) {
         int combined = first ? take_figures(why) : ASSAY_OK;
         if (first && combined == ASSAY_OK)
@@ -189,7 +192,7 @@ static int explain(assay_comm *comm, const char *directory, const assay_why_opti
         status = assay_comm_agree(
             comm, combined == ASSAY_OK ? combined : assay_fail(err, combined, "%s: out of memory", directory), err);
     }
-    why_places_release(&places);
+    why_places_release(&received);
     if (status != ASSAY_OK) {
         assay_why_free(why);
         return status;
