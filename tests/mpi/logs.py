@@ -256,6 +256,13 @@ def damage(w):
     (place / "metrics.csv").write_bytes(content.replace(b"\n7,", b"\nseven,"))
     done, _, _ = w.run(place)
     w.checks.expect("could be read, but for 1 bad rows." in done.out, "a bad row is said: %s" % done)
+    place = w.root / "part"
+    logs.write(place / "train.log", "".join("step %d lr 0.5 loss: %.1fk after clipping the mean gradient loss 3.%d\n" % (i, 9 - i, i) for i in range(1, 5)))
+    bodies = [w.run(place, ranks=n)[2] for n in w.ranks]
+    done, report, _ = w.run(place)
+    m = report["trials"][0]["metrics"] if report else {}
+    w.checks.expect(len(set(bodies)) == 1 and m.get("counts", {}).get("unread losses") == 8 and m.get("first_unknown", "").startswith("step 1 lr"), "lines that are read in part: %s" % m)
+    w.checks.expect("but for 8 unread losses." in done.out, "losses that were not read are said: %s" % done)
     place = w.root / "crc"
     logs.tfevents(place, logs.curve(20))
     path = next(place.iterdir())

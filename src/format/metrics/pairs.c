@@ -235,6 +235,8 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool sha
     const char *open = memchr(name, '(', length);
     const bool sentence = (!s->set && s->words > BARE_WORDS_MOST) || length > METRICS_PAIR_NAME_MOST ||
                           (open && !memchr(open, ')', length - (size_t)(open - name)));
+    s->out->losses_left +=
+        sentence && metrics_is_loss(name, length < METRICS_PAIR_NAME_MOST ? length : METRICS_PAIR_NAME_MOST);
     metrics_pair pair = {.name = sentence ? "" : name,
                          .length = sentence ? 0 : length,
                          .value = value,
@@ -457,6 +459,7 @@ static bool take_number(scan *s)
     if (!is || lasts || !skip_unit(&behind, end)) {
         while (behind < end && *behind != ' ' && !is_border(*behind) && !is_quote(*behind))
             behind++;
+        s->out->losses_left += is && s->words > 0 && metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0]));
         is = false;
     }
     s->p = behind;
@@ -614,7 +617,7 @@ static void take_next(scan *s)
 void metrics_pairs_clear(metrics_pairs *pairs)
 {
     pairs->count = pairs->used = 0;
-    pairs->left = 0;
+    pairs->left = pairs->losses_left = 0;
     pairs->object = pairs->data = false;
     pairs->mode = 0;
     pairs->numbered = (metrics_pair){.name = "", .value = -1, .of = -1};

@@ -22,10 +22,12 @@ typedef struct metrics_pair {
 typedef struct metrics_pairs {
     metrics_pair list[METRICS_PAIRS_MOST];
     size_t count;
-    uint64_t left;         /* beyond so many */
-    bool object;           /* braces are in it: the line may be a whole row */
-    bool data;             /* of a JSON object: a text or a list of it is a sample's */
-    int mode;              /* of a JSON object: what a text of it says ("mode": "val"); 0: nothing */
+    uint64_t left; /* beyond so many */
+    uint64_t
+        losses_left; /* numbers behind the name of a loss that are none by their units, or are said in a sentence */
+    bool object;     /* braces are in it: the line may be a whole row */
+    bool data;       /* of a JSON object: a text or a list of it is a sample's */
+    int mode;        /* of a JSON object: what a text of it says ("mode": "val"); 0: nothing */
     metrics_pair numbered; /* a whole number without a name right before the first pair; its value < 0: none */
     char texts[16 << 10];  /* names that are put together */
     size_t used;           /* of these */

@@ -528,6 +528,7 @@ static int take_part(reader *r, const char *line, size_t length)
                                           : 0;
     r->proven = r->proven || s.loss || (kind == BATCH && s.step[BATCH]->length > 0 && s.step[EPOCH]) ||
                 (kind != BATCH && kind != EPOCH && kind != STEP_KINDS);
+    metrics_unread(r->log, r->pairs.losses_left, line, length);
     return put_pairs(r, &s, step, r->aside);
 }
 

@@ -88,10 +88,22 @@ void metrics_name_hole(metrics_log *log, const char *path, uint64_t line, const 
     }
 }
 
+static void keep_line(metrics_log *log, const char *line, size_t length)
+{
+    snprintf(log->unknown, sizeof log->unknown, "%.*s", (int)(length < 120 ? length : 120), line);
+}
+
 void metrics_unknown(metrics_log *log, const char *line, size_t length)
 {
     if (log->counts[METRICS_UNKNOWN]++ == 0 && line)
-        snprintf(log->unknown, sizeof log->unknown, "%.*s", (int)(length < 120 ? length : 120), line);
+        keep_line(log, line, length);
+}
+
+void metrics_unread(metrics_log *log, uint64_t losses, const char *line, size_t length)
+{
+    log->counts[METRICS_UNREAD_LOSSES] += losses;
+    if (losses > 0 && !*log->unknown)
+        keep_line(log, line, length);
 }
 
 /* The number of a tag, whose mode is known then. */

@@ -42,7 +42,8 @@ enum { METRICS_ENOUGH = 2, METRICS_AGAIN = 3, METRICS_TAG_MOST = 512, METRICS_SE
     X(SYSTEM_METRICS, "system metrics")                                                                                \
     X(TENSORS, "tensors")                                                                                              \
     X(TEXTS, "texts")                                                                                                  \
-    X(UNKNOWN, "unknown")
+    X(UNKNOWN, "unknown")                                                                                              \
+    X(UNREAD_LOSSES, "unread losses")
 
 typedef enum metrics_count {
 #define METRICS_COUNT_ENUM(name, word) METRICS_##name,
@@ -158,6 +159,8 @@ static inline void metrics_add(metrics_log *log, metrics_count what)
 }
 /* Counts a line or record that was not understood, and keeps the first. */
 void metrics_unknown(metrics_log *log, const char *line, size_t length);
+/* Counts losses of a line that was taken but for them, and keeps the line if no other is kept. */
+void metrics_unread(metrics_log *log, uint64_t losses, const char *line, size_t length);
 /* Names a hole in a text, if it has one: zero bytes in a row, or nothing else in its first line, where a disk never got
  * what was written. `line` 0: not known. */
 void metrics_name_hole(metrics_log *log, const char *path, uint64_t line, const char *text, size_t length);

@@ -178,7 +178,7 @@ static void put_problem(const assay_problem *p, doc *d)
  * document only tells whether there is some. */
 static bool put_unused(const assay_log_facts *log, doc *d)
 {
-    static const char *const unused[] = {"bad rows", "bad steps", "long names", "growing"};
+    static const char *const unused[] = {"bad rows", "bad steps", "long names", "growing", "unread losses"};
     bool some = false;
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
         const uint64_t count = assay_log_facts_count(log, unused[i]);
