@@ -49,6 +49,7 @@ ELSEWHERE = {
     r"cc -O2 train.c -o train ": ("tests/slurm/CMakeLists.txt", "jobs/pilot/train.c"),
     r"\*/5 .* assay pilot --once state.json": ("tests/slurm/pilot.py", '"--once"'),
     r"PYTHONPATH=\$PREFIX/share/assay/python python3 -m torch.distributed.run": ("tests/hook/examples.py", '"hook.md"'),
+    r"cc -o list list.c": ("tests/install/consumers.py", "libassay"),
     r"(mpirun -n 1 )?gdb ": None,
     r"gh pr comment": None,
 }
@@ -241,8 +242,9 @@ def of_pieces(place, assay, args):
 
 def blocks_of(text):
     """(line, lines, whether it is of a terminal) of blocks without the name of another language."""
-    for found in re.finditer(r"^(```+)(|sh|console)\n(.*?)^\1$", text, re.M | re.S):
-        yield text.count("\n", 0, found.start()) + 1, found[3].splitlines(), found[2] == "console"
+    for found in re.finditer(r"^(```+)(\w*)\n(.*?)^\1$", text, re.M | re.S):
+        if found[2] in ("", "sh", "console"):
+            yield text.count("\n", 0, found.start()) + 1, found[3].splitlines(), found[2] == "console"
 
 
 def commands_of(lines):
