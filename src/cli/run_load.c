@@ -43,16 +43,17 @@ int run_choose_form(const char *command, run_options *options, assay_error *err)
         return assay_fail(err, ASSAY_EUSAGE, "%s: --json and --format text exclude each other", command);
     if (!format || is_json || is_text)
         return ASSAY_OK;
-    if (options->reports) { /* a file of defaults may have `format = html` from before --reports */
-        assay_job known = {0};
-        assay_error unknown = {""};
-        return set_formats(format, &known, &unknown) == ASSAY_OK
-                   ? ASSAY_OK
-                   : assay_fail(err, ASSAY_EUSAGE,
-                                "%s: --format: expected text or json, how the report is printed; --reports says which "
-                                "files are written",
-                                command);
-    }
+    assay_job known = {0};
+    assay_error unknown = {""};
+    char hint[ASSAY_NEAREST_ROOM];
+    if (set_formats(format, &known, &unknown) != ASSAY_OK)
+        return assay_fail(
+            err, ASSAY_EUSAGE,
+            "%s: --format %.40s: expected text or json, how the report is printed%s; --reports says which "
+            "files are written",
+            command, format, assay_job_form_hint(&assay_report_forms, format, strlen(format), hint));
+    if (options->reports) /* a file of defaults may have `format = html` from before --reports */
+        return ASSAY_OK;
     assay_log_note("--format %s: the files of a report are chosen by --reports; --format is for what is printed",
                    format);
     options->reports = format;
