@@ -82,7 +82,7 @@ bool why_leave_earlier_runs(assay_why *why, bool several, bool *left)
     for (size_t f = 0; f < why->file.count && status == ASSAY_OK; f++) {
         assay_log_file *file = &why->file.list[f];
         uint64_t at = 0, lines = 0;
-        if (file->bytes > BYTES_MOST || !find_end_of_run(file))
+        if (file->bytes > BYTES_MOST || !find_end_of_run(file) || (several && !has_job_ended(file, UINT64_MAX)))
             continue;
         status = store ? ASSAY_OK : assay_store_open(why->directory, &store, NULL);
         ASSAY_THEN(status,

@@ -80,25 +80,26 @@ int assay_job_log_begins_again(assay_store *store, const char *path, uint64_t *a
 {
     assay_utf8 *file = NULL;
     watch w = {.heads = 0};
-    uint64_t place = 0, feeds = 0;
+    uint64_t place = 0;
     size_t got = 1;
     *at = *lines = 0;
     char *bytes = assay_alloc(READ);
     int status = bytes ? assay_utf8_open(store, path, &file, err) : ASSAY_ENOMEM;
     while (status == ASSAY_OK && got > 0) {
         status = assay_utf8_read(file, bytes, READ, &got, err);
-        for (size_t i = 0; i < got && status == ASSAY_OK; i++, place++) {
+        for (size_t i = 0; i < got && status == ASSAY_OK; i++) {
+            const char *feed = w.length < LOOKED ? NULL : memchr(bytes + i, '\n', got - i);
+            i = feed ? (size_t)(feed - bytes) : w.length < LOOKED ? i : got - 1;
             const char c = bytes[i];
-            if (joblog_is_end(c)) {
+            if (c == '\n') {
                 end_line(&w);
                 if (w.met == HEAD) {
                     *at = w.begin;
                     *lines = w.before;
                     w.met = 0;
                 }
-                feeds += c == '\n';
-                w.at = place + 1;
-                w.feeds = feeds;
+                w.feeds++;
+                w.at = place + i + 1;
                 w.length = 0;
                 w.number = false;
             } else if (w.length < LOOKED && (!assay_is_digit(c) || !w.number)) {
@@ -106,6 +107,7 @@ int assay_job_log_begins_again(assay_store *store, const char *path, uint64_t *a
                 w.line[w.length++] = w.number ? '0' : c;
             }
         }
+        place += got;
     }
     assay_utf8_close(file);
     free(bytes);

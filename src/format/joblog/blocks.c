@@ -12,6 +12,7 @@
 enum {
     TRACEBACK_LINES = 400,
     FAILURE_LINES = 12,
+    FRAMES_MOST = 200, /* lines before an exception without a head */
     BLOCKS_MOST = 65536,
     LINES_MOST = 100000, /* of all ranks meanwhile */
     LOOK_EVERY = 4096    /* lines: so a look at all blocks costs each line little, however many there are */
@@ -81,8 +82,6 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, ui
     writer key;
     memcpy(key, assay_dict_name(r->writers, who, NULL), sizeof key);
     const int64_t rank = key[0] >= 0 ? key[0] : key[1];
-    if (kind == JOBLOG_HEADLESS && r->block_row.list[who])
-        return ASSAY_OK; /* its head was seen */
     if (kind >= JOBLOG_CHAINED) {
         r->chained_rank = rank;
         r->ignored = kind == JOBLOG_IGNORED;
@@ -95,8 +94,7 @@ int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, ui
         r->block_row.list[who] = (uint32_t)r->block.count;
     }
     joblog_block *block = &r->block.list[r->block_row.list[who] - 1];
-    *block = (joblog_block){.kind = kind == JOBLOG_HEADLESS ? JOBLOG_TRACEBACK : kind,
-                            .headless = kind == JOBLOG_HEADLESS,
+    *block = (joblog_block){.kind = kind,
                             .who = who,
                             .chained = kind == JOBLOG_TRACEBACK && r->chained_rank == rank,
                             .until = number + LINES_MOST};
@@ -212,37 +210,57 @@ static bool is_absolute(const char *line, size_t name)
     return quote && quote[1] == '/';
 }
 
-/* Keeps a frame from its file's name on; an exception closes the block, and of one that began with a frame any line that is not
- * `indented`. */
-static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, bool indented, const char *line,
-                      size_t length, size_t at)
+/* Keeps a frame from its file's name on. */
+static void take_frame(joblog_block *block, joblog_part part, const char *name, size_t size)
+{
+    block->own = part == JOBLOG_OWN_FRAME;
+    size = size < sizeof block->frame ? size : sizeof block->frame - 1;
+    memcpy(block->frame, name, size);
+    block->frame[size] = '\0';
+}
+
+/* Keeps a frame; an exception closes the block. */
+static void take_part(joblog_reader *r, joblog_block *block, joblog_part part, const char *line, size_t length,
+                      size_t at)
 {
     const char *name = line + at;
-    size_t size = length - at;
+    const size_t size = length - at;
     if (part == JOBLOG_OWN_FRAME || part == JOBLOG_FRAME)
         block->absolute = block->absolute || is_absolute(line, at);
-    const bool over = block->headless && part == JOBLOG_NO_PART && !indented;
-    if (part == JOBLOG_EXCEPTION || over) {
+    if (part == JOBLOG_EXCEPTION) {
         close_block(r, block);
     } else if (part == JOBLOG_OWN_FRAME || (part == JOBLOG_FRAME && !block->own)) {
-        block->inside = block->frame[0] ? block->inside : !block->headless && !is_outermost(name, size);
-        block->own = part == JOBLOG_OWN_FRAME;
-        size = size < sizeof block->frame ? size : sizeof block->frame - 1;
-        memcpy(block->frame, name, size);
-        block->frame[size] = '\0';
+        block->inside = block->frame[0] ? block->inside : !is_outermost(name, size);
+        take_frame(block, part, name, size);
     }
 }
 
-void joblog_block_begin(joblog_reader *r, const joblog_line *line)
+bool joblog_block_find(const joblog_reader *r, const joblog_line *line, joblog_block *out)
 {
-    size_t name = 0;
-    joblog_block *block = block_of(r, line);
-    const joblog_part part = joblog_part_of(line->body, line->body_length, &name);
-    if (block && block->headless && !block->frame[0])
-        take_part(r, block, part, true, line->body, line->body_length, name);
+    size_t to = line->place;
+    writer own, other;
+    make_writer(line, own);
+    *out = (joblog_block){.kind = JOBLOG_TRACEBACK};
+    for (int lines = 0; lines < FRAMES_MOST && to > 0 && !out->own; lines++) {
+        joblog_line read;
+        size_t name = 0, from = joblog_last_begin(r->bytes, to - 1);
+        joblog_line_read(r, from, to - 1, true, &read); /* as it is: where lines are cleaned the reader's own may lie */
+        to = from;
+        make_writer(&read, other);
+        if (memcmp(own, other, sizeof own) != 0)
+            continue; /* another rank's, which came between */
+        const joblog_part part = joblog_part_of(read.body, read.body_length, &name);
+        if (read.body_length > 0 && read.body[0] != ' ')
+            break;
+        if (part == JOBLOG_OWN_FRAME || (part == JOBLOG_FRAME && !out->frame[0])) {
+            out->absolute = is_absolute(read.body, name);
+            take_frame(out, part, read.body + name, read.body_length - name);
+        }
+    }
+    return out->frame[0] != '\0';
 }
 
-bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool plain, bool opens, int64_t *rank)
+bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool plain, int64_t *rank)
 {
     joblog_line read = {.prefix = {.rank = -1, .local_rank = -1}};
     size_t at = joblog_front_of(line, length, &read.prefix.rank, &read.prefix.local_rank), name = 0;
@@ -258,11 +276,11 @@ bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool p
     if (c == 'F' && (part == JOBLOG_NO_PART || (read.prefix.rank < 0 && joblog_find(line, length, "[rank"))))
         return false;
     joblog_block *block = block_of(r, &read);
-    if (block ? block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0 : opens)
+    if (block && (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0))
         return false;
     if (block) {
         block->left--;
-        take_part(r, block, part, true, line, length, front + name);
+        take_part(r, block, part, line, length, front + name);
     }
     *rank = read.prefix.rank >= 0 ? read.prefix.rank : read.prefix.local_rank;
     return true;
@@ -277,11 +295,11 @@ bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const ch
     if (!block)
         return memo->way == 0;
     const uint8_t way = (uint8_t)(1 + block->inside + 2 * block->ignored);
-    if (block->kind != JOBLOG_TRACEBACK || block->headless || r->line > block->until || block->left == 0 ||
+    if (block->kind != JOBLOG_TRACEBACK || r->line > block->until || block->left == 0 ||
         (memo->part == JOBLOG_EXCEPTION && (!memo->event || memo->way != way)))
         return false;
     block->left--;
-    take_part(r, block, (joblog_part)memo->part, false, line, length, memo->name);
+    take_part(r, block, (joblog_part)memo->part, line, length, memo->name);
     return true;
 }
 
@@ -373,7 +391,7 @@ int joblog_block_take(joblog_reader *r, const joblog_line *line, joblog_block *e
     const joblog_part part = joblog_part_of(line->body, line->body_length, &name);
     if (part == JOBLOG_EXCEPTION)
         *ended = *block;
-    take_part(r, block, part, line->body[0] == ' ', line->body, line->body_length, name);
+    take_part(r, block, part, line->body, line->body_length, name);
     return part == JOBLOG_EXCEPTION;
 }
 

@@ -198,7 +198,6 @@ typedef enum joblog_block_kind {
     JOBLOG_TRACEBACK,
     JOBLOG_FAILURES,
     JOBLOG_ROOT_CAUSE,
-    JOBLOG_HEADLESS, /* a traceback from a frame on: what is above was torn or cut off */
     JOBLOG_CHAINED,
     JOBLOG_IGNORED,
     JOBLOG_THREAD,
@@ -214,7 +213,6 @@ typedef struct joblog_block { /* several lines of one rank that become one event
     uint64_t until;        /* the last line of the file that may belong to it */
     bool own;              /* the frame is of the training's own code */
     bool ignored;          /* Python ignores what it ends with */
-    bool headless;         /* it began with a frame */
     bool inside;           /* its first frame is not where a process or a thread begins */
     bool absolute;         /* a frame is of a file that is named by its whole path */
     char frame[192];       /* 'train.py", line 120, in step'; "" */
@@ -349,12 +347,12 @@ uint32_t joblog_writer_of(joblog_reader *r, const joblog_line *line);
 int joblog_block_open(joblog_reader *r, joblog_block_kind kind, uint32_t who, uint64_t number);
 /* What a line would be in a traceback; *name gets where the name of a frame's file begins. */
 joblog_part joblog_part_of(const char *body, size_t length, size_t *name);
-/* Of a traceback that a line opened by its frame: takes that frame. */
-void joblog_block_begin(joblog_reader *r, const joblog_line *line);
-/* Takes the reader's line, in which no literal lies, or that of a frame alone (`opens`): is it indented behind a rank that stands
- * in front, or behind nothing? Then it means nothing but that the block of its rank has a line more, or a frame. False: it has to
- * be looked at; so has a frame without a block. */
-bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool plain, bool opens, int64_t *rank);
+/* Makes the block of an exception that no head of a traceback stands before, of the frames right before its line. False: there is
+ * none. */
+bool joblog_block_find(const joblog_reader *r, const joblog_line *line, joblog_block *out);
+/* Takes the reader's line, in which no literal lies: is it indented behind a rank that stands in front, or behind nothing? Then
+ * it means nothing but that the block of its rank has a line more, or a frame. False: it has to be looked at. */
+bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool plain, int64_t *rank);
 /* Offers the reader's line, which is like another one, to the open block of its rank. False: it has to be looked at. */
 bool joblog_block_take_again(joblog_reader *r, const joblog_memo *memo, const char *line, size_t length);
 /* Offers a line to the open block of its rank. 1 when it ends a traceback: *ended is it, and the line has the exception;

@@ -138,24 +138,31 @@ static int open_blocks(joblog_reader *r, unsigned kinds, uint32_t who)
     return status;
 }
 
+/* Is it the last line of a traceback whose head was torn away, or cut off, or that has none, as an error of syntax? */
+static bool ends_traceback(const joblog_reader *r, const joblog_line *line, joblog_block *block)
+{
+    size_t name;
+    return joblog_part_of(line->body, line->body_length, &name) == JOBLOG_EXCEPTION &&
+           joblog_block_find(r, line, block);
+}
+
 /* Looks at a line whose block, where it has one, took it so. *memo gets what became of it, or no key. */
 static int judge_line(joblog_reader *r, const joblog_line *line, found *f, int taken, const joblog_block *block,
                       joblog_memo *memo)
 {
     const assay_job_log *log = r->log;
     joblog_match match;
-    size_t name;
-    const joblog_part part = joblog_part_of(line->body, line->body_length, &name);
-    const bool frame = part == JOBLOG_FRAME || part == JOBLOG_OWN_FRAME;
     for (size_t i = next_found(f, log->blocks); i < JOBLOG_NUMBERS; i = next_found(f, i + 1))
-        if (frame || i != log->blocks + JOBLOG_HEADLESS)
-            memo->opens |= (uint8_t)(1 << (i - log->blocks));
+        memo->opens |= (uint8_t)(1 << (i - log->blocks));
     int status = open_blocks(r, memo->opens, memo->who);
-    if (memo->opens >> JOBLOG_HEADLESS & 1)
-        joblog_block_begin(r, line);
     bool again = taken != 2;
     const size_t number = taken != 2 && status == ASSAY_OK ? match_of(log, line, f, &match, &again) : SIZE_MAX;
     const assay_signature *s = assay_signature_of(number);
+    joblog_block lost;
+    if (taken == 0 && s && s->role != ASSAY_LOG_NOISE && ends_traceback(r, line, &lost)) {
+        block = &lost;
+        taken = 1;
+    }
     if (s) {
         assay_log_event event = {.signature = (uint32_t)number,
                                  .ending = s->ending,
@@ -352,9 +359,7 @@ static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *l
     int64_t rank;
     const bool wrapped = joblog_is_wrapped(r->bytes + from, to - from);
     const bool plain = whole && !wrapped && to - from <= JOBLOG_LINE_MOST;
-    const bool frame = f->count == 1 && next_found(f, 0) == r->log->blocks + JOBLOG_HEADLESS; /* of a block mostly */
-    if ((f->count == 0 || frame) && to > from &&
-        joblog_block_pass(r, r->bytes + from, to - from, plain, frame, &rank)) {
+    if (f->count == 0 && to > from && joblog_block_pass(r, r->bytes + from, to - from, plain, &rank)) {
         assay_log_rank *row = r->tracked ? joblog_row_of(r, rank) : NULL;
         if (row)
             joblog_count_line(r, row, from, to);

@@ -368,7 +368,6 @@ static int make_literals(assay_job_log *log)
         [JOBLOG_TRACEBACK] = "Traceback (most recent call last)",
         [JOBLOG_FAILURES] = "Failures:",
         [JOBLOG_ROOT_CAUSE] = "Root Cause (first observed failure)",
-        [JOBLOG_HEADLESS] = "\", line ",
         [JOBLOG_CHAINED] = "above exception",
         [JOBLOG_IGNORED] = "Exception ignored in",
         [JOBLOG_THREAD] = "Exception in thread",
