@@ -488,6 +488,13 @@ static int32_t rank_of_name(const char *path)
     return from < length ? number_at(name + from) : -1;
 }
 
+/* "local_rank_3" and the like are numbers within a node. */
+int32_t trace_file_named_rank(const char *path)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    return strcasestr(name, "local") ? -1 : number_behind(name, "rank", "-_=[");
+}
+
 ASSAY_ORDER_BY(compare_said, said_group, name)
 
 /* Gives a group whose ranks no event had those that the head of the file has, or none. */

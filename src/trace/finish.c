@@ -155,6 +155,26 @@ static int number_files(side *s, const assay_event_files *files)
     return status;
 }
 
+/* Names a file whose name has another rank than it says itself: it may lie in the place of another one. */
+static int hold_names(side *s, const assay_event_files *files)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < s->c->file.count && status == ASSAY_OK; i++) {
+        const file_row *row = &s->c->file.list[i];
+        const int32_t named = trace_file_named_rank(files->list[row->number].path);
+        char text[160];
+        if (row->state != FILE_USED || row->rank < 0 || named < 0 || named == row->rank)
+            continue;
+        snprintf(text, sizeof text,
+                 "its distributedInfo says rank %d, its name rank %d: it is taken for rank %d; it may lie in the place "
+                 "of another file",
+                 (int)row->rank, (int)named, (int)row->rank);
+        s->data->problem[s->data->problems].used = true;
+        status = add_problem(s->data, row->number, assay_copy_text(text));
+    }
+    return status;
+}
+
 static int choose_files(side *s, const assay_event_files *files)
 {
     const assay_trace_collector *c = s->c;
@@ -171,7 +191,8 @@ static int choose_files(side *s, const assay_event_files *files)
         free(list);
         return ASSAY_ENOMEM;
     }
-    status = number_files(s, files);
+    status = hold_names(s, files); /* of those that have a rank; the others are numbered */
+    ASSAY_THEN(status, number_files(s, files));
     /* Rows of all files follow one another in the collector's lists: `at` runs along them, past files that do not
      * count as well. */
     for (size_t i = 0; i < c->file.count; i++) {

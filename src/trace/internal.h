@@ -158,6 +158,8 @@ static inline int64_t trace_add(int64_t a, int64_t b)
 extern const assay_event_sink trace_file_sink;
 int trace_file_begin(assay_trace_collector *c, uint32_t number);
 int trace_file_end(assay_trace_collector *c, const assay_event_file *file);
+/* The rank that a file's name has behind the word "rank"; -1: none, or one within a node. */
+int32_t trace_file_named_rank(const char *path);
 void trace_file_release(trace_file *f);
 
 /* What a file alone tells (alone.c). 0 or ASSAY_ENOMEM. */

@@ -231,6 +231,23 @@ class Test:
         trial = self.evaluate(folder)
         self.checks.expect(any("another file" in p["text"] for p in trial["problems"]), "a doubled file: %s" % trial["problems"])
 
+    def exchanged(self):
+        """Files in each other's place are known by what they say themselves, and named; a rank within a node says nothing of that."""
+        folder = write(self.work / "exchanged", job(4, slow={2: 1.5}))
+        one, two = (folder / ("host_rank%d.1700000000.pt.trace.json.gz" % r) for r in (1, 2))
+        kept = one.read_bytes()
+        one.write_bytes(two.read_bytes())
+        two.write_bytes(kept)
+        trial = self.evaluate(folder)
+        named = {p["file"]: p["text"] for p in trial["problems"]}
+        self.checks.expect(self.fired(trial).get("LateRank") == ["worker_2"] and set(named) == {one.name, two.name} and "rank 2, its name rank 1" in named[one.name],
+                           "exchanged files: %s %s" % (self.fired(trial), trial["problems"]))
+        local = self.work / "local"
+        local.mkdir()
+        for path in folder.iterdir():
+            (local / path.name.replace("host_rank", "host_local_rank")).write_bytes(path.read_bytes())
+        self.checks.expect(self.evaluate(local)["problems"] == [], "ranks within a node were held against those of the job")
+
     def compare(self, before, after):
         """The answer and the figures of two trials, the same at any number of ranks."""
         first = None
@@ -302,7 +319,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         test = Test(args, Path(work))
-        for part in (test.known_answers, test.page, test.same_in_every_form, test.forms_of_programs, test.no_rank, test.pairs_of_ranks, test.one_rank, test.first_lines, test.other_commands, test.damage, test.before_after, test.shared):
+        for part in (test.known_answers, test.page, test.same_in_every_form, test.forms_of_programs, test.no_rank, test.pairs_of_ranks, test.one_rank, test.first_lines, test.other_commands, test.damage, test.exchanged, test.before_after, test.shared):
             part()
         test.checks.done()
 
