@@ -11,6 +11,7 @@ import healthy_eleventh  # noqa: F401
 import healthy_fifteenth  # noqa: F401
 import healthy_fifth  # noqa: F401
 import healthy_fourth  # noqa: F401
+import healthy_nineteenth  # noqa: F401
 import healthy_ninth  # noqa: F401
 import healthy_sixth  # noqa: F401
 import healthy_sixteenth  # noqa: F401
