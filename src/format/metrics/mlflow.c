@@ -255,6 +255,11 @@ static int divide_files(metrics_place *p, const metrics_file *file, assay_error 
     name_damaged(&experiment, &p->problems, parent);
     if (lacks_id(&own) || !*own.run)
         return ASSAY_OK;
+    if (status == 1 && strcmp(metrics_base(key), own.run) != 0) /* in an experiment MLflow calls it by its id */
+        assay_problems_add(&p->problems, ASSAY_PROBLEM_NAME, -1, file->path, -1,
+                           "%s: run_id is %.64s, and the directory has another name: the run may lie in the place of "
+                           "another one",
+                           file->path, own.run);
     if (own.deleted || experiment.deleted) {
         p->counts[METRICS_DELETED_RUNS]++;
         return ASSAY_OK;
