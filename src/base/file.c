@@ -111,8 +111,12 @@ static int read_file(const char *path, const char *magic, size_t ceiling, assay_
     const bool given = !magic && is_given(path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | (given ? 0 : O_NONBLOCK));
     if (fd < 0) {
-        int status = errno == ENOENT || errno == ENOTDIR ? ASSAY_ENOTFOUND : ASSAY_EIO;
-        return assay_fail(err, status, "%s: cannot open: %s", path, strerror(errno));
+        struct stat st;
+        const int why = errno;
+        if (why == ENOENT && lstat(path, &st) == 0) /* a link, or it came in between: not what is absent */
+            return assay_fail(err, ASSAY_EIO, "%s: a link that leads nowhere", path);
+        const int status = why == ENOENT || why == ENOTDIR ? ASSAY_ENOTFOUND : ASSAY_EIO;
+        return assay_fail(err, status, "%s: cannot open: %s", path, strerror(why));
     }
     size_t before = out->size;
     int status = given ? ASSAY_OK : check_file(fd, path, magic, ceiling, err);

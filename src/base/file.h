@@ -13,7 +13,7 @@
 int assay_file_open(const char *path, struct stat *about);
 
 /* Reads a whole file of at most `ceiling` bytes into `out` (initialised by the caller). Messages name the path.
- * ASSAY_ENOTFOUND when it does not exist, ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. A pipe or a device is
+ * ASSAY_ENOTFOUND when it does not exist (a link that leads nowhere does: ASSAY_EIO), ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. A pipe or a device is
  * refused with ASSAY_EIO, and never waited for, unless its path says what it is: /dev/stdin, /dev/fd/63. */
 int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 

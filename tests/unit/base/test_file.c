@@ -223,6 +223,10 @@ static void test_read_fails(void)
     CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_ENOTFOUND);
     CU_ASSERT_EQUAL(strncmp(err.text, missing, strlen(missing)), 0);
     CU_ASSERT_EQUAL(assay_file_read(directory, 100, &buf, &err), ASSAY_EIO);
+    CU_ASSERT_EQUAL_FATAL(symlink("nowhere/at-all", missing), 0); /* a name that is there is not absent */
+    CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_EIO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "leads nowhere"));
+    CU_ASSERT_EQUAL_FATAL(unlink(missing), 0);
     CU_ASSERT_EQUAL_FATAL(mkfifo(missing, 0600), 0); /* and nobody writes into it */
     CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_EIO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a regular file"));
