@@ -40,6 +40,7 @@ typedef struct source {
 
 typedef struct directory {
     uint64_t at, size, entries;
+    uint64_t behind; /* bytes of the file behind the end record and its comment */
 } directory;
 
 static uint16_t u16(const uint8_t *p)
@@ -96,7 +97,7 @@ static int read_end64(const source *s, uint64_t at, const uint8_t *locator, cons
     if (u32(locator + 4) != 0 || u32(locator + 16) > 1 || u32(b + 16) != 0 || u32(b + 20) != 0 ||
         u64(b + 24) != u64(b + 32))
         return wrong(s, record, "a zip file in several parts is not read");
-    *out = (directory){u64(b + 48), u64(b + 40), u64(b + 32)};
+    *out = (directory){.at = u64(b + 48), .size = u64(b + 40), .entries = u64(b + 32)};
     if (!agrees(u16(end + 8), 0xffff, out->entries) || !agrees(u16(end + 10), 0xffff, out->entries) ||
         !agrees(u32(end + 12), 0xffffffff, out->size) || !agrees(u32(end + 16), 0xffffffff, out->at))
         return wrong(s, at, "the end record and the zip64 end record say different things");
@@ -112,7 +113,7 @@ static int read_end32(const source *s, uint64_t at, const uint8_t *b, directory 
         return wrong(s, at, "the end record refers to a zip64 end record that is not there");
     if (u16(b + 4) != 0 || u16(b + 6) != 0 || u16(b + 8) != u16(b + 10))
         return wrong(s, at, "a zip file in several parts is not read");
-    *out = (directory){u32(b + 16), u32(b + 12), u16(b + 10)};
+    *out = (directory){.at = u32(b + 16), .size = u32(b + 12), .entries = u16(b + 10)};
     return out->at <= at && at - out->at == out->size
                ? ASSAY_OK
                : wrong(s, at, "the directory does not end where the end record begins");
@@ -137,6 +138,8 @@ static int find_directory(const source *s, directory *out)
             status = read_end64(s, from + at - LOCATOR, end - LOCATOR, end, out);
         else
             status = read_end32(s, from + at, end, out);
+        const size_t last = at + END + u16(end + END - 2);
+        out->behind = last < size ? size - last : 0;
     }
     free(tail);
     if (status == ASSAY_OK && (out->size > DIRECTORY_MOST || out->entries > ENTRIES_MOST))
@@ -374,6 +377,8 @@ int assay_zip_open(assay_view_read *read, void *context, uint64_t size, const ch
     ASSAY_THEN(status, check_locals(&s, &d, &zip));
     if (status != ASSAY_OK)
         assay_zip_release(&zip);
+    else
+        zip.behind = d.behind;
     *out = zip;
     return status;
 }

@@ -20,6 +20,7 @@ typedef struct assay_zip_entry {
 typedef struct assay_zip {
     assay_dict *names;      /* an entry's number is its name's */
     assay_zip_entry *entry; /* [dict count], in the order of the directory */
+    uint64_t behind;        /* bytes of the file behind its end record and the comment of that: no reader needs them */
 } assay_zip;
 
 /* Reads the directory of a file of `size` bytes through `read`, and checks every entry against its local header.

@@ -71,6 +71,7 @@ struct assay_store_ops {
     bool contradicts;  /* it may list a name and not find it: see storage.c */
     bool summed;       /* read_at() compares checksums */
     bool (*is_unsummed)(const assay_store *store); /* NULL: false */
+    uint64_t (*behind)(const assay_store *store);  /* NULL: 0 */
     const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */
 };
 

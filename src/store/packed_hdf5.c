@@ -522,6 +522,12 @@ static bool hdf5_is_unsummed(const assay_store *store)
     return ((const packed_root *)store->root)->version < ASSAY_PACKED_SUMMED;
 }
 
+static uint64_t hdf5_behind(const assay_store *store)
+{
+    const packed_root *r = store->root;
+    return r->file.size - r->file.end;
+}
+
 static bool cache_has(const assay_store *store, int64_t step, uint32_t worker)
 {
     return assay_packed_find_part(&((const packed_root *)store->root)->tables, step, worker) != NULL;
@@ -558,6 +564,6 @@ static const assay_index_cache index_cache = {cache_has, cache_part, cache_tenso
 #define PACKED_CALLS                                                                                                   \
     .close = hdf5_close, .list = hdf5_list, .size_of = hdf5_size_of, .open_file = hdf5_open_file,                      \
     .close_file = hdf5_close_file, .read_at = hdf5_read_at, .index_cache = &index_cache, .summed = true,               \
-    .is_unsummed = hdf5_is_unsummed
+    .is_unsummed = hdf5_is_unsummed, .behind = hdf5_behind
 const assay_store_ops assay_store_hdf5 = {.scheme = "hdf5://", .open = hdf5_open, PACKED_CALLS};
 const assay_store_ops assay_store_s3_hdf5 = {.scheme = "s3://", .open = s3_hdf5_open, PACKED_CALLS};

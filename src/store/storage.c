@@ -643,6 +643,11 @@ bool assay_store_is_unsummed(const assay_store *store)
     return store->ops->is_unsummed && store->ops->is_unsummed(store);
 }
 
+uint64_t assay_store_behind(const assay_store *store)
+{
+    return store->ops->behind ? store->ops->behind(store) : 0;
+}
+
 const assay_index_cache *assay_store_index_cache(const assay_store *store)
 {
     return store->ops->index_cache;

@@ -158,6 +158,8 @@ int assay_store_unpack_listed(assay_store *store, assay_cursor *in);
 bool assay_store_is_summed(const assay_store *store);
 /* True for a packed trial of a version whose tables have no checksums: what damages them may go unnoticed. */
 bool assay_store_is_unsummed(const assay_store *store);
+/* Bytes of a packed trial's file behind the end that it says itself. */
+uint64_t assay_store_behind(const assay_store *store);
 
 /* Reads a whole file of at most `ceiling` bytes into an initialised buffer. */
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);

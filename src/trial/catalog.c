@@ -691,6 +691,10 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
     if (status == ASSAY_OK && assay_store_is_unsummed(store))
         assay_problems_add(&catalog.problems, ASSAY_PROBLEM_UNVERIFIED, -1, "", -1,
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");
+    if (status == ASSAY_OK && assay_store_behind(store) > 0)
+        assay_problems_add(&catalog.problems, ASSAY_PROBLEM_BEHIND, -1, "", -1,
+                           "%llu bytes stand behind the end of the packed file, which nobody reads",
+                           (unsigned long long)assay_store_behind(store));
     if (status == ASSAY_OK)
         name_link(store, &catalog.problems);
     /* Asked at the end, when all listings were made: one that was cut short makes the whole list wrong. */

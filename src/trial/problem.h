@@ -45,6 +45,7 @@
     X(ASSAY_PROBLEM_TOTAL_SIZE, "total-size", false)        /* an index gives the set another than its tensors have */ \
     X(ASSAY_PROBLEM_UNSEEN, "unreadable", true)             /* what could not be looked at; each text once */          \
     X(ASSAY_PROBLEM_KEY, "unknown-key", false)              /* a key that no reader knows; each text once */           \
+    X(ASSAY_PROBLEM_BEHIND, "bytes-behind", false)          /* the end of what a file holds; nobody needs them */      \
     X(ASSAY_PROBLEM_GROUPS, "process-groups", false)        /* they contradict what else says who has which piece */
 
 typedef enum assay_problem_kind {

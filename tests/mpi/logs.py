@@ -547,6 +547,21 @@ def torn(w):
                         (counted is None or trial["metrics"]["counts"].get(counted) == 1), "MLflow, %s: %s: %s: %s" % (what, found, trial["metrics"]["counts"], done))
 
 
+def elsewhere(w):
+    """A run of MLflow whose directory has another name than its id, and bytes behind the last page of a database, are named."""
+    moved, database = w.root / "elsewhere", w.root / "behind"
+    logs.mlflow(moved, logs.curve(20))
+    (moved / "mlruns/1/0a1b").rename(moved / "mlruns/1/1a1b")
+    logs.database(database, logs.curve(20))
+    with open(database / "mlflow.db", "ab") as file:
+        file.write(bytes(7))
+    for place, kind, said in ((moved, "foreign-file", "run_id is 0a1b"), (database, "bytes-behind", "7 bytes stand behind its last page")):
+        bodies = [w.run(place, ranks=n) for n in w.ranks]
+        done, trial = bodies[0][0], bodies[0][1]["trials"][0]
+        found = [(p["kind"], said in p["text"]) for p in trial["problems"]]
+        w.checks.expect(len({str(b[2]) for b in bodies}) == 1 and done.code == 0 and found == [(kind, True)], "%s: %s: %s" % (place.name, trial["problems"], done))
+
+
 def falls(i):
     return 1 + 7 * math.exp(-0.1 * i)
 
@@ -766,7 +781,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, files_of_modes, parts_of_tables, own_steps, defined_steps, counted, no_courses, outputs_of_ranks, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, writers, alike, many, judged, tables, rewarded_tables, episodes, holes, torn, elsewhere, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, files_of_modes, parts_of_tables, own_steps, defined_steps, counted, no_courses, outputs_of_ranks, known_files,
                      one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
+from launch import ROOT, SUITE, TRIALS, Checks, mpirun  # noqa: E402
 from reports import body_of  # noqa: E402
 
 
@@ -116,6 +116,18 @@ def damage(trial):
     return restored
 
 
+def check_behind(checks, assay, ranks):
+    """What stands behind the end of a packed file is named, and changes nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.h5"
+        shutil.copy(ROOT / "tests" / "data" / "packed" / "small.h5", path)
+        with open(path, "ab") as file:
+            file.write(b"more")
+        for n in ranks:
+            body = report(checks, assay, n, Path(folder), path.name, 0) or b""
+            checks.expect(b'"bytes-behind"' in body and b"4 bytes stand behind the end" in body, "bytes behind the end, %d ranks: %s" % (n, body[:400]))
+
+
 def check_damaged(checks, assay, trial, ranks):
     check(checks, assay, trial, ranks, 3, 3, damage(trial))
 
@@ -128,6 +140,8 @@ def main():
     parser.add_argument("trials", nargs="+")
     args = parser.parse_args()
     checks = Checks()
+    if args.case == "damaged":
+        check_behind(checks, args.assay, args.ranks)
     for name in args.trials:
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(Path(folder), name)

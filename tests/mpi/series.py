@@ -448,6 +448,15 @@ def check_habits(test):
             done = mpirun(ranks, [test.args.assay, "verify", test.work / name, "--quiet"])
             test.checks.expect(done.code == code and done.out.startswith(begins) and there in done.out, "verify %s, %d ranks: %s" % (name, ranks, done))
     test.checks.expect(kinds(test.same(test.work / "sizes", "sizes")) == ["total-size"], "a total_size of other bytes")
+    behind = test.work / "behind"
+    save_torch(behind / "step-1.pt", as_torch(model(1)))
+    save_npz(behind / "step-2.npz", model(2))
+    for path in behind.iterdir():
+        with open(path, "ab") as file:
+            file.write(b"more")
+    report = test.same(behind, "bytes behind the end of zip files")
+    said = [p["text"] for p in json.loads(report)["trials"][0]["problems"]]
+    test.checks.expect(kinds(report) == ["bytes-behind"] and len(said) == 2 and all("4 bytes stand behind its end" in text for text in said), "bytes behind: %s" % said)
 
 
 def check_options(test):

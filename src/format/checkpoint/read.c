@@ -84,6 +84,9 @@ static int add_zip(assay_ckpt_file *f, assay_ckpt_kind kind)
                            f->to->step, f->path, -1, "%s", err.text);
         return ASSAY_OK;
     }
+    if (status == ASSAY_OK && f->zip.behind > 0)
+        assay_ckpt_problem(f, ASSAY_PROBLEM_BEHIND, (int64_t)(f->size - f->zip.behind),
+                           "%llu bytes stand behind its end, which no loader reads", (unsigned long long)f->zip.behind);
     ASSAY_THEN(status, kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f)
                        : assay_ckpt_nests(f)  ? assay_ckpt_add_nested(f)
                                               : assay_ckpt_add_torch(f));

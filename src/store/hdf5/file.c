@@ -127,9 +127,9 @@ int assay_h5_open(assay_h5 *file, assay_error *err)
         assay_get_u8(&in); /* whether somebody writes to it, where programs keep to that */
         uint64_t base = assay_get_u64(&in);
         assay_get_u64(&in); /* an extension: nothing that matters for reading */
-        uint64_t end = assay_get_u64(&in);
+        file->end = assay_get_u64(&in);
         file->root = assay_get_u64(&in);
-        if (!fine || assay_cursor_bad(&in) || offsets != 8 || lengths != 8 || base != 0 || end > file->size)
+        if (!fine || assay_cursor_bad(&in) || offsets != 8 || lengths != 8 || base != 0 || file->end > file->size)
             status = assay_h5_damaged(file, what, err);
     }
     assay_buf_release(&room);

@@ -24,6 +24,7 @@ typedef struct assay_h5 {
     int (*read)(void *context, uint64_t at, void *bytes, size_t size, assay_error *err);
     void *context;
     uint64_t size;     /* bytes of the file */
+    uint64_t end;      /* where it ends, as it says itself: no more than size */
     const char *where; /* its name, for messages; borrowed */
     uint64_t root;     /* the object header of the root group */
 } assay_h5;
