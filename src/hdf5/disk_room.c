@@ -7,14 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* False with errno. */
+/* False with errno. A signal may end either call before it is done: only one that says so has the room. */
 static bool take(int fd, off_t size)
 {
-    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) == 0 || errno == EINTR)
-        return true;
-    if (errno == EOPNOTSUPP || errno == ENOSYS)
-        errno = posix_fallocate(fd, 0, size);
-    return errno == 0;
+    int failure;
+    do
+        failure = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) == 0 ? 0 : errno;
+    while (failure == EINTR);
+    if (failure == EOPNOTSUPP || failure == ENOSYS)
+        do
+            failure = posix_fallocate(fd, 0, size);
+        while (failure == EINTR);
+    errno = failure;
+    return failure == 0;
 }
 
 int assay_disk_room_take(const char *path, uint64_t promised, uint64_t more, uint64_t margin, assay_error *err)

@@ -1,4 +1,4 @@
-/* png.h - pictures as PNG files (ISO/IEC 15948). The only place that uses zlib. */
+/* png.h - pictures as PNG files (ISO/IEC 15948), which pages carry within themselves. */
 #pragma once
 
 #include <stdint.h>
