@@ -11,6 +11,8 @@
 
 #include "laws/regression.h"
 
+static const double COARSE = 1e-4; /* 16 bits round by as much as averages move */
+
 /* What is averaged. */
 enum { OF_WEIGHTS, OF_WEIGHTS_BEFORE, OF_FIGURES, AVERAGES };
 
@@ -93,8 +95,8 @@ static bool set_case(const law_step *step, const assay_tensor_view *average, int
     const double rounding = law_rounding(average->dtype);
     const bool variance = ends_with(average->name, "running_var");
     const bool figure = variance || ends_with(average->name, "running_mean");
-    if (!s || !s->before || rounding == 0 || !law_follows(step, s->step, 1) || figure != (of == OF_FIGURES) ||
-        (figure && law_stands(s)))
+    if (!s || !s->before || rounding == 0 || rounding > COARSE || !law_follows(step, s->step, 1) ||
+        figure != (of == OF_FIGURES) || (figure && law_stands(s)))
         return false;
     regression_begin(c, average, s->rows, (uint32_t)s->groups);
     c->noise = 16 * rounding;

@@ -166,6 +166,8 @@ typedef struct linear_rounding {
 
 /* Of `outputs` elements that are sums of `products`. False: not of types that are known. */
 bool linear_set_rounding(linear_rounding *r, int x, int w, int y, double products, double outputs);
+/* Are sums known to less than they are large? Those of a few products of 16 bits, of a convolution, are not. */
+bool linear_says_something(const linear_rounding *r);
 /* How far a cell of so many elements may be off in each form, by the squares of its products and of what came out
  * (linear.c). */
 void linear_bounds(const linear_rounding *r, double products, double outputs, double elements,

@@ -48,6 +48,8 @@ static int add_products(const law_step *step, const assay_tensor_view *item, int
                              head[L_ROWS] * head[L_COLUMNS]))
         return ASSAY_OK;
     rounding.sums *= head[L_CONVOLVES] != 0 ? CONVOLVED : 1;
+    if (law == LAW_LINEAR && !linear_says_something(&rounding))
+        return ASSAY_OK;
     const uint64_t groups = (uint64_t)head[L_GROUPS], tiles = (uint64_t)head[L_TILES], cells = groups * tiles;
     const double elements = head[L_ROWS] * head[L_COLUMNS] / (double)cells;
     if (v->count != L_HEAD + 3 * cells)
