@@ -571,7 +571,7 @@ class Laws:
     def updated(self, optimizer):
         self.is_unused = False
         self.parameters.forget_parts(self.is_added_to)
-        self.parameters.updated(optimizer.state, adam_like(optimizer))
+        self.parameters.updated(optimizer.state, adam_like(optimizer), decaying(optimizer))
         self.finish()
         self.clear()
 
@@ -597,6 +597,12 @@ def adam_like(optimizer):
     kind = type(getattr(optimizer, "optimizer", optimizer))  # inside of what wraps one
     groups = optimizer.param_groups if kind.__name__ in ADAMS else []
     return {p for group in groups if group.get("eps", 1e-8) == 1e-8 and not group.get("amsgrad") for p in group["params"]}
+
+
+def decaying(optimizer):
+    """The parameters whose decay is a part of their gradient: squares of that sum are not what the squares of gradients say."""
+    kind = type(getattr(optimizer, "optimizer", optimizer)).__name__
+    return {p for group in optimizer.param_groups if group.get("weight_decay") and kind != "AdamW" for p in group["params"]}
 
 
 class Parameters:
@@ -696,7 +702,7 @@ class Parameters:
             self.has[self.WAS] |= was
         self.laws.wait()
 
-    def updated(self, states, adam):
+    def updated(self, states, adam, decaying):
         if not self.elements_of:
             return
         if not self.has[self.GIVEN].any():  # a step that is not saved: what was before the next one is not known
@@ -712,6 +718,8 @@ class Parameters:
                 value = own.get(key)
                 row[number] = value if self.fits(number, value) else None
             m, v = state[0][number], state[1][number]
+            if parameter in decaying:
+                state[1][number] = None
             if parameter in adam and m is not None and v is not None and m.dtype == v.dtype:
                 quotient[0][number], quotient[1][number] = m, v
         self.sum_up(self.NOW, weights)
