@@ -7,12 +7,24 @@
 
 enum { BYTES_MOST = 256 << 20 /* of an output that is read again for that */ };
 
+/* Are steps behind an event? Then it ended nothing, whoever made them, and nobody has to ask. */
+static bool has_steps_behind(const assay_log_file *file, const assay_log_event *e)
+{
+    enum { STEPS = sizeof file->rank.list->step_at / sizeof *file->rank.list->step_at };
+    bool behind = false;
+    for (size_t r = 0; r < file->rank.count; r++)
+        behind = behind || file->rank.list[r].step_at[STEPS - 1] > e->last_at;
+    return behind;
+}
+
 /* An event that may have ended a run that another one stands behind; NULL. */
 static const assay_log_event *find_end_of_run(const assay_log_file *file)
 {
-    for (size_t e = 0; e < file->event.count; e++)
-        if (file->event.list[e].role != ASSAY_LOG_NOISE && file->event.list[e].line + WHY_END_LINES < file->lines)
-            return &file->event.list[e];
+    for (size_t n = 0; n < file->event.count; n++) {
+        const assay_log_event *e = &file->event.list[n];
+        if (e->role != ASSAY_LOG_NOISE && e->line + WHY_END_LINES < file->lines && !has_steps_behind(file, e))
+            return e;
+    }
     return NULL;
 }
 

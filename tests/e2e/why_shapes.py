@@ -38,7 +38,8 @@ STEPS4 = ["[rank%d]: step %d loss 0.1" % (r, n) for n in range(90, 99) for r in 
 
 # name: (lines, class or None where no failure is to be found, ranks, text in the answer, text that must not be in it)
 CASES = {
-    "appended, the last run is well": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40), None, [], "An earlier run in the same output, which raised KeyError: 'a' (slurm-7.out:49), counts for none", None),
+    "appended, the last run is well": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + ["file %d is read" % n for n in range(40)], None, [], "An earlier run in the same output, which raised KeyError: 'a' (slurm-7.out:49), counts for none", None),
+    "appended, with steps": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40), None, [], "", None),
     "appended, the last run fails": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("ValueError: b"), "exception", [], "ValueError", None),
     "appended, the same twice": (HEAD + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("KeyError: 'b'"), "exception", [], "KeyError: 'b'", "'a'"),
     "not appended": (HEAD + steps(0, 3) + raised("KeyError: 'a'") + ["INFO %s is left" % w for w in "one two three four five six".split()], "exception", [], "KeyError", None),
