@@ -364,9 +364,8 @@ static int name_own(assay_store *store, assay_catalog *catalog, assay_error *err
 int assay_topology_attach(assay_store *store, const char *given, assay_group_files *seen, assay_catalog *catalog,
                           assay_error *err)
 {
-    const bool alone = catalog->options && catalog->options->alone; /* it was looked for, and is not there */
-    int status = given ? take_given(catalog, given, err) : alone ? 1 : take_own(store, catalog, err);
-    if (status == 1 && (status = alone ? ASSAY_OK : name_own(store, catalog, err)) == ASSAY_OK)
+    int status = given ? take_given(catalog, given, err) : take_own(store, catalog, err);
+    if (status == 1 && (status = name_own(store, catalog, err)) == ASSAY_OK)
         status = take_derived(store, catalog, err);
     if (status == ASSAY_OK && look_at_groups(store, catalog, seen) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while looking for process groups",

@@ -627,41 +627,6 @@ static void name_link(assay_store *store, assay_problems *problems)
                            several ? "; there are more such links" : "");
 }
 
-/* Lists what formats find that know of no runs; true where it is something, or nobody can tell. */
-static bool finds_others(assay_lister *l)
-{
-    static const char *const known[] = {"topology.json", NULL};
-    assay_catalog *catalog = l->catalog;
-    const char *path, *text;
-    bool several, any = assay_names_have(l->top, known[0]);
-    assay_problems_name_damaged(&catalog->problems, l->top, "", known);
-    for (unsigned i = 0; i < assay_format_count() && !any; i++) {
-        const assay_trial_format *format = assay_format_of(i);
-        l->format = (uint8_t)i;
-        any = !format->runs && format->probe(l->top) && format->list(l) != 1;
-    }
-    any = any || assay_event_files_list(l->store, l->top, &catalog->events, &catalog->problems) != ASSAY_OK;
-    return any || catalog->unit_count > 0 || catalog->events.found || catalog->events.count > 0 ||
-           catalog->problems.total > 0 || catalog->problems.status != ASSAY_OK ||
-           assay_store_outside(l->store, &several) || assay_store_take_note(l->store, &path, &text);
-}
-
-int assay_catalog_has_others(assay_store *store)
-{
-    assay_catalog catalog = {0};
-    assay_names top = {0};
-    assay_error err;
-    assay_lister l = {.store = store, .catalog = &catalog, .workers = assay_dict_new(), .top = &top, .err = &err};
-    assay_problems_init(&catalog.problems);
-    int status = l.workers ? list_top(&l, &top) : ASSAY_ENOMEM;
-    if (status != ASSAY_ENOMEM)
-        status = status != ASSAY_OK || finds_others(&l);
-    assay_dict_free(l.workers);
-    assay_names_release(&top);
-    assay_catalog_release(&catalog);
-    return status;
-}
-
 /* Also called by formats of logs, once they know what is there. */
 int assay_lister_find_log_kind(const assay_lister *l)
 {
@@ -681,7 +646,7 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
     assay_names top = {0};
     assay_lister l = {.store = store, .catalog = &catalog, .workers = assay_dict_new(), .top = &top, .err = err};
     assay_problems_init(&catalog.problems);
-    int status = !l.workers ? assay_lister_no_memory(&l) : options && options->alone ? ASSAY_OK : list_top(&l, &top);
+    int status = l.workers ? list_top(&l, &top) : assay_lister_no_memory(&l);
     ASSAY_THEN(status, list_formats(&l));
     ASSAY_THEN(status, sort_workers(&l));
     ASSAY_THEN(status, sort_units(&l));

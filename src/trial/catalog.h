@@ -69,10 +69,6 @@ int assay_collections_add_defaults(assay_collections *collections, bool of_log);
  * is a problem in the catalog: foreign files, doubles, no step at all. `options` (NULL: none) are to stay as long as
  * the catalog. Release with assay_catalog_release(). */
 int assay_catalog_read(assay_store *store, const assay_trial_options *options, assay_catalog *out, assay_error *err);
-/* Is there something at the store's root that the log of several runs there has no part in, and that belongs to each
- * of them: a checkpoint, a trace, a topology, a link that leads out, or what cannot be looked at? 1, 0 or
- * ASSAY_ENOMEM. The answer costs a listing; runs without such things are read without one (`alone` of options.h). */
-int assay_catalog_has_others(assay_store *store);
 void assay_catalog_release(assay_catalog *catalog);
 void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out);
 int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err);

@@ -220,7 +220,6 @@ void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out
     assay_put_text(out, options->root);
     assay_put_u64(out, options->run_size);
     assay_put_bytes(out, options->run, options->run_size);
-    assay_put_u8(out, options->alone);
     for (int i = 0; i <= ASSAY_VOID_MOST; i++)
         assay_put_i64(out, options->void_dtype[i]);
 }
@@ -262,9 +261,6 @@ int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
     if (status == ASSAY_OK && root)
         status = assay_trial_options_set_run(options, root, run, in->failed ? 0 : size);
     free(root);
-    const bool alone = assay_get_u8(in) != 0;
-    if (options)
-        options->alone = alone;
     for (int i = 0; options && i <= ASSAY_VOID_MOST; i++)
         options->void_dtype[i] = (int)assay_get_i64(in);
     if (status == ASSAY_OK && in->failed)

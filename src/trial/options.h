@@ -19,7 +19,6 @@ typedef struct assay_trial_options {
     char *root;     /* where the trial lies, if not at its path: a run within a log of several; NULL: at its path */
     uint8_t *run;   /* which run it is, as its format packed that; NULL: the only one */
     size_t run_size;
-    bool alone; /* nothing but such runs is at `root`: it need not be listed for each of them */
     /* While a job's trials are listed: may it ask for a tensor of that name? What it does not ask for need not be kept.
      * NULL: for every one. Not packed, nor copied. */
     bool (*asks)(void *context, const char *name, size_t length);

@@ -2,27 +2,8 @@
 #include "trial/runs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "trial/trial_format.h"
-
-/* Of many runs at a place each would list the place, and what grows with their square takes minutes for ten thousand: so
- * the place is looked at once, for what is not of its log. 0 or ASSAY_ENOMEM. */
-static int mark_alone(assay_trial_runs *runs, assay_error *err)
-{
-    const char *root = runs->count > 1 ? runs->list[0].options->root : NULL;
-    bool same = root != NULL && !assay_trial_options_has_steps(runs->list[0].options);
-    for (size_t i = 0; same && i < runs->count; i++)
-        same = runs->list[i].options->run && strcmp(runs->list[i].options->root, root) == 0;
-    assay_store *store = NULL;
-    if (!same || assay_store_open(root, &store, NULL) != ASSAY_OK)
-        return ASSAY_OK;
-    const int others = assay_catalog_has_others(store);
-    assay_store_close(store);
-    for (size_t i = 0; i < runs->count; i++)
-        runs->list[i].options->alone = others == 0;
-    return others == ASSAY_ENOMEM ? assay_fail(err, others, "%s: out of memory while listing it", root) : ASSAY_OK;
-}
 
 /* A location such as an MLflow folder holds several runs; formats that know none leave `out` empty, and the location
  * is one trial. */
@@ -34,7 +15,7 @@ int assay_trial_runs_find(const char *location, const assay_trial_options *given
     for (unsigned i = 0; i < assay_format_count() && status == ASSAY_OK && out->count == 0; i++)
         if (assay_format_of(i)->runs)
             status = assay_format_of(i)->runs(location, given, out, err);
-    return status == ASSAY_OK ? mark_alone(out, err) : status;
+    return status;
 }
 
 void assay_trial_runs_release(assay_trial_runs *runs)
