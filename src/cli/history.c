@@ -274,7 +274,7 @@ static void keep_matching(assay_names *names, const char *pattern)
 /* Reads the reports that `last` stands for, a name or a pattern. */
 static int read_matching(const remote *r, char *last, assay_error *err)
 {
-    assay_names names = {NULL, 0};
+    assay_names names = {0};
     const bool pattern = strpbrk(last, "*?[") != NULL;
     int status = pattern ? assay_store_list(r->store, "", &names, err) : ASSAY_OK;
     if (!pattern || status != ASSAY_OK)

@@ -267,12 +267,12 @@ static int take_whole(s3_root *root, const char *directory, size_t length)
 int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     s3_directory *d = find_directory(store->root, directory);
-    assay_names names = {NULL, 0};
+    assay_names names = {0};
     int status = ASSAY_OK;
     /* Names that were listed for a stamp are handed over once; the next s3_list() asks anew. */
     if (d && !d->listing) { /* as it was when its stamp was taken */
         names = d->names;
-        d->names = (assay_names){NULL, 0};
+        d->names = (assay_names){0};
         remove_directory(store->root, d);
     } else {
         status = d ? ASSAY_OK : take_whole(store->root, directory, strlen(directory));
@@ -298,7 +298,7 @@ static int know_directory(assay_store *store, const char *path, size_t length, c
     if (*out)
         return ASSAY_OK;
     char *copy = assay_copy_bytes_as_text(path, length);
-    assay_names names = {NULL, 0};
+    assay_names names = {0};
     int status = copy ? list_now(store, copy, &names, err) : ASSAY_ENOMEM;
     s3_directory *kept = status == ASSAY_OK && names.count <= KEPT_NAMES ? add_directory(root, copy) : NULL;
     if (kept)

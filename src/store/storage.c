@@ -370,6 +370,7 @@ int assay_store_list_root(assay_store *store, assay_names *borrowed, assay_error
         known = assay_listings_find(&store->place->listings, "");
     }
     *borrowed = known ? *known : (assay_names){0};
+    borrowed->borrowed = true;
     return ASSAY_OK;
 }
 
@@ -692,7 +693,8 @@ int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay
 
 void assay_names_release(assay_names *names)
 {
-    free(names->name); /* the texts lie in the same block */
+    if (!names->borrowed)
+        free(names->name); /* the texts lie in the same block */
     *names = (assay_names){0};
 }
 
@@ -716,7 +718,7 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
     }
     if (!sorted)
         qsort(names, count, sizeof *names, assay_order_texts);
-    *out = (assay_names){names, count};
+    *out = (assay_names){.name = names, .count = count};
     return ASSAY_OK;
 }
 

@@ -26,6 +26,7 @@ typedef struct assay_store_file assay_store_file; /* one file open for reading *
 typedef struct assay_names {
     char **name; /* owned */
     size_t count;
+    bool borrowed; /* of the store's root: releasing does nothing */
 } assay_names;
 void assay_names_release(assay_names *names);
 

@@ -42,7 +42,7 @@ static void look_at(const char *name)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1), *list[64] = {NULL};
-    assay_names names = {list, 0};
+    assay_names names = {.name = list};
     if (!text)
         return 0;
     memcpy(text, data, size);
