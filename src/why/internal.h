@@ -100,8 +100,7 @@ struct assay_why {
     ASSAY_VEC(why_link) chain; /* the cause first where there is one */
     bool failed, has_cause;
     const assay_log_event *forgiven; /* at the end of an output, and counts for none; NULL: there is none */
-    char *
-        earlier; /* what ended an earlier run of which an output speaks, and where it stands; owned; NULL: there is none */
+    char *earlier; /* what ended an earlier run in an output, and where that stands; owned; NULL: there is none */
     why_certainty certainty;
     ASSAY_VEC(char *) reason; /* why it is so certain; owned */
     int64_t step;             /* of the cause; -1 */

@@ -292,6 +292,12 @@ static double number_of(const cJSON *object, const char *name)
     return item && cJSON_IsNumber(item) ? cJSON_GetNumberValue(item) : (double)NAN;
 }
 
+/* Rules of one's own may write any number where a step is wanted. */
+static int64_t step_of(double number)
+{
+    return fabs(number) <= 0x1p53 ? (int64_t)number : 0;
+}
+
 /* Takes where the data changed, as InputData says it. ASSAY_ENOMEM. */
 static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_change *taken)
 {
@@ -301,12 +307,12 @@ static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_c
         return ASSAY_OK;
     assay_put_format(&text, "%s", what);
     *taken = (assay_data_change){.what = keep(out, &text),
-                                 .began = {.mode = (int)number_of(changed, "mode"),
-                                           .from = (int64_t)number_of(changed, "from"),
-                                           .to = (int64_t)number_of(changed, "to"),
-                                           .step = (int64_t)number_of(changed, "step")},
-                                 .close = (int64_t)number_of(changed, "close"),
-                                 .late = (int64_t)number_of(changed, "late")};
+                                 .began = {.mode = (int)step_of(number_of(changed, "mode")),
+                                           .from = step_of(number_of(changed, "from")),
+                                           .to = step_of(number_of(changed, "to")),
+                                           .step = step_of(number_of(changed, "step"))},
+                                 .close = step_of(number_of(changed, "close")),
+                                 .late = step_of(number_of(changed, "late"))};
     return taken->what ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -318,7 +324,7 @@ static void take_harm(const cJSON *harm, assay_course_harm *taken)
     const cJSON *range;
     if (!mode || isnan(seen))
         return;
-    *taken = (assay_course_harm){.well = true, .mode = assay_mode_parse(mode, strlen(mode)), .seen = (int64_t)seen};
+    *taken = (assay_course_harm){.well = true, .mode = assay_mode_parse(mode, strlen(mode)), .seen = step_of(seen)};
     cJSON_ArrayForEach(range, cJSON_GetObjectItemCaseSensitive(harm, "setbacks"))
     {
         const double from = cJSON_GetNumberValue(cJSON_GetArrayItem(range, 0));
@@ -326,8 +332,8 @@ static void take_harm(const cJSON *harm, assay_course_harm *taken)
         taken->well = taken->well && !isnan(from) && !isnan(to) && taken->setbacks < ASSAY_SETBACKS;
         if (!taken->well)
             return;
-        taken->setback[taken->setbacks].from = (int64_t)from;
-        taken->setback[taken->setbacks++].to = (int64_t)to;
+        taken->setback[taken->setbacks].from = step_of(from);
+        taken->setback[taken->setbacks++].to = step_of(to);
     }
 }
 
@@ -347,7 +353,7 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
             facts->loss_first = number_of(course, "first");
             facts->loss_least = number_of(course, "least");
             facts->loss_last = number_of(course, "last");
-            facts->least_at = isnan(at) ? 0 : (int64_t)at;
+            facts->least_at = step_of(at);
             facts->loss_error = isnan(error) ? 0 : error;
             facts->loss_guess = guess > 0 ? guess : 0;
         }
