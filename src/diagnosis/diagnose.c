@@ -430,9 +430,9 @@ static bool is_known(const char *text, const assay_course_facts *facts)
     char name[32];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const word *w = &words[i];
+        const void *number = (const char *)facts + w->offset;
         snprintf(name, sizeof name, "{%s}", w->name);
-        if (w->of_course && w->form == NUMBER && strstr(text, name) &&
-            isnan(*(const double *)((const char *)facts + w->offset)))
+        if (w->of_course && w->form == NUMBER && strstr(text, name) && isnan(*(const double *)number))
             return false;
     }
     return true;
