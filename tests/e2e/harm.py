@@ -51,6 +51,20 @@ CASES = {  # the loss, the step of the jump, and whether it is a warning
 }
 
 
+def several(args, checks, folder):
+    """Of several trials the one that a loss shows harm of leads, although one without harm is named before it."""
+    bodies = set()
+    for ranks in args.ranks:
+        out = folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        mpirun(ranks, [args.assay, "run", folder / "none", folder / "behind", "--out", out])
+        bodies.add((out / "report.txt").read_text().partition("Trials side by side")[0])
+    text = bodies.pop()
+    checks.expect(not bodies, "several: another report at other ranks")
+    checks.expect("That is about behind." in text, "several: advice on another trial: %s" % text[:2000])
+    checks.expect(re.search(r"\nNormSpike  behind  warning .*\nNormSpike  none    info ", text), "several: %s" % text[:2000])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -82,6 +96,7 @@ def main():
                 checks.expect(bool(re.search(QUIET, report["verdict"])) is not wrong, "%s: %s" % (case, report["verdict"]))
                 checks.expect((WORTH in report["verdict"]) is not wrong, "%s: %s" % (case, report["verdict"]))
                 checks.expect(wrong or causes.get("gradient-jumped", {}).get("wrong") is False, "%s: %s" % (case, causes))
+        several(args, checks, folder)
     checks.done()
 
 

@@ -72,7 +72,7 @@ int report_order_trials(const assay_outcome *outcome, size_t **order)
         all[t] = (standing){t, -1};
         for (size_t i = 0; outcome->trials[t].status == ASSAY_OK && i < outcome->job->rule_count; i++) {
             const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
-            const int severity = rule.status == ASSAY_ISSUES_FOUND ? (int)rule.instance->severity : -1;
+            const int severity = rule.status == ASSAY_ISSUES_FOUND ? (int)rule.severity : -1;
             all[t].severity = severity > all[t].severity ? severity : all[t].severity;
         }
     }

@@ -170,7 +170,7 @@ static void put_rows(const assay_report *report, size_t t, assay_severity severi
     doc_fail(d, status);
     for (size_t i = 0; order && i < report->outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(report->outcome, trial, order[i], false);
-        if (has_card(&rule) && rule.instance->severity == severity)
+        if (has_card(&rule) && rule.severity == severity)
             put_row(report, t, order[i], d);
     }
     free(order);
