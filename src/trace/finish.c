@@ -183,8 +183,8 @@ static int choose_files(side *s, const assay_event_files *files)
     stretch at = {0};
     size_t count = 0;
     int status = ASSAY_OK;
-    /* Room for each problem of reading, and for one of numbering and one of choosing of each file: add_problem does
-     * not grow it. */
+    /* Room for each problem of reading, and of each file for one of its rank (numbered, or another one in its name) and
+     * one of choosing: add_problem does not grow it. */
     data->problem = assay_alloc_zeroed(c->problem.count + 2 * c->file.count + 1, sizeof *data->problem);
     data->set_aside = assay_alloc((c->file.count + 1) * sizeof *data->set_aside);
     if (!list || !data->problem || !data->set_aside) {
