@@ -28,6 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/relation.h>
+
 #include "guess.h"
 #include "loss_harm.h"
 #include "modes.h"
@@ -508,29 +510,58 @@ typedef struct worker_losses {
     bool trains, gained;
 } worker_losses;
 
-/* Looks whether a loss came to harm. False where it was not finite at some step of the mode. */
-static bool look_for_harm(const walk *w, double *loss, uint64_t *row, worker_losses *mine, harm *h)
+/* Of each step of the trial, and behind the last one: how many before it count as steps of the mode. NULL without memory. */
+static double *places_of(const walk *w)
 {
-    double *step = loss + w->count, *room = loss + 2 * w->count;
-    const uint64_t n = finite_losses(w, loss, row);
-    uint64_t all = 0;
+    const uint64_t steps = assay_trial_steps(w->rule->trial);
+    double *place = calloc((size_t)steps + 1, sizeof *place);
+    bool begun = false;
+    for (uint64_t i = 0; place && i < steps; i++) {
+        const assay_step_info *step = assay_trial_step(w->rule->trial, i);
+        begun = begun || step->mode == w->mode;
+        place[i + 1] =
+            place[i] + (step->step < w->rule->end_step && (w->mode == ASSAY_MODE_GLOBAL || step->mode == w->mode ||
+                                                           (w->unmarked && !begun && step->mode == ASSAY_MODE_GLOBAL)));
+    }
+    return place;
+}
+
+/* Looks whether a loss came to harm; `place` is of places_of(). False where it was not finite at some step of the mode, or
+ * is not known up to the end. */
+static bool look_for_harm(const walk *w, double *loss, uint64_t *row, const double *place, worker_losses *mine, harm *h)
+{
+    double *room = loss + w->count, *step = room + w->count, *at = step + w->count;
+    const assay_trial *trial = w->rule->trial;
+    const uint64_t n = finite_losses(w, loss, row), steps = assay_trial_steps(trial);
+    uint64_t all = 0, begin = 0;
+    bool ends_in_gap = false;
     for (uint64_t i = 0; i < w->count; i++)
         all += in_mode(w, i);
     for (uint64_t i = 0; i < n; i++) {
-        const assay_row at = assay_series_row(w->series, row[i]);
-        step[i] = w->mode == ASSAY_MODE_GLOBAL ? (double)at.step : at.value[MODE_STEP];
+        const int64_t number = assay_series_row(w->series, row[i]).step;
+        step[i] = (double)number;
+        at[i] = place[assay_trial_find_step(trial, number)];
     }
+    while (begin + 1 < steps && place[begin + 1] == 0)
+        begin++;
+    const harm_course known = {n, loss, step, at, (double)assay_trial_step(trial, begin)->step, 0, place[steps] - 1};
     mine->trains = mine->trains || all > 0;
-    mine->gained = harm_of(loss, step, n, room, h) || mine->gained;
-    return n == all && !ends_beyond(loss, n, w->beyond) &&
+    mine->gained = harm_of(&known, room, h, &ends_in_gap) || mine->gained;
+    return n == all && !ends_in_gap && !ends_beyond(loss, n, w->beyond) &&
            !(mine->all == 1 && n > 0 && ends_above_beginning(w, loss, n));
 }
 
-/* What the diagnosis asks before it calls wrong what healthy trainings have as well. */
-static void put_harm(const walk *w, const harm *h, assay_buf *json)
+/* Has each worker a loss of its own to tell of harm? Stages of a pipeline have none, nor have ranks whose logs are read. */
+static bool each_has_a_loss(const assay_rule *rule, uint32_t tensor)
 {
-    assay_put_format(json, "%s\"harm\": {\"mode\": \"%s\", \"seen\": ", json->size > 0 ? ", " : "",
-                     assay_mode_name(w->mode));
+    return !assay_param_text(rule->params, "worker") && !assay_trial_is_log(rule->trial) &&
+           !assay_trial_relation(rule->trial, tensor, 0).known;
+}
+
+/* What the diagnosis asks before it calls wrong what healthy trainings have as well. */
+static void put_harm(const harm *h, assay_buf *json)
+{
+    assay_put_format(json, "%s\"harm\": {\"seen\": ", json->size > 0 ? ", " : "");
     assay_json_put_number(json, h->seen);
     assay_put_format(json, ", \"setbacks\": [");
     for (size_t i = 0; i < h->setbacks; i++) {
@@ -547,11 +578,12 @@ static void put_harm(const walk *w, const harm *h, assay_buf *json)
 static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assay_verdict *verdict)
 {
     worker_losses *workers = calloc((size_t)assay_trial_workers(w->rule->trial) + 1, sizeof *workers);
-    double *loss = count <= SIZE_MAX / 3 / sizeof *loss ? calloc(3 * count + 1, sizeof *loss) : NULL;
+    double *place = places_of(w),
+           *loss = count <= SIZE_MAX / 4 / sizeof *loss ? calloc(4 * count + 1, sizeof *loss) : NULL;
     uint64_t *row = calloc(count + 1, sizeof *row);
     harm h = {.seen = INFINITY};
     bool well = count > 0;
-    int status = workers && loss && row ? ASSAY_OK : ASSAY_ENOMEM;
+    int status = workers && place && loss && row ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w->count) {
         take_rows(w, order, i, count);
         const uint32_t worker = assay_series_row(w->series, order[i]).worker;
@@ -572,15 +604,17 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
                 find_competitor(w, order, i, count);
             status = evaluate_course(w, loss, row, pass == 0 ? NULL : verdict, &bad);
             mine->bad += pass == 0 && bad;
-            well = (pass == 0 || look_for_harm(w, loss, row, mine, &h)) && well;
+            well = (pass == 0 || look_for_harm(w, loss, row, place, mine, &h)) && well;
         }
     }
+    const bool has_to_tell = count > 0 && each_has_a_loss(w->rule, assay_series_row(w->series, order[0]).tensor);
     for (uint32_t i = 0; status == ASSAY_OK && i < assay_trial_workers(w->rule->trial); i++)
-        well = well && workers[i].gained >= workers[i].trains;
+        well = well && (workers[i].gained || !(workers[i].trains || has_to_tell));
     if (status == ASSAY_OK && well && isfinite(h.seen))
-        put_harm(w, &h, assay_verdict_json(verdict));
+        put_harm(&h, assay_verdict_json(verdict));
     free(row);
     free(loss);
+    free(place);
     free(workers);
     return status;
 }

@@ -108,25 +108,30 @@ static bool explains(const suspect *a, const suspect *b)
     return (a->kind->explains & assay_finding_bit(b->evidence)) != 0 || a->evidence->rule == b->evidence->rule;
 }
 
+/* Did a loss stand higher behind one of its onsets than before, or is that not known? */
+static bool did_harm(const assay_evidence *e, const assay_course_harm *harm)
+{
+    bool did = e->onsets == 0;
+    for (size_t i = 0; i < e->onsets; i++)
+        did = did || e->onset[i].step > harm->seen;
+    for (size_t k = 0; !did && k < harm->setbacks; k++) {
+        did = harm->setback[k].to > e->listed_to;
+        for (size_t i = 0; i < e->onsets; i++)
+            did = did || (e->onset[i].behind < harm->setback[k].to && e->onset[i].step >= harm->setback[k].from);
+    }
+    return did;
+}
+
 /* Healthy trainings have it as well, and the losses came to no harm. A rule that somebody asked for is taken at its
  * word. */
 static bool does_no_harm_to_losses(const suspect *s, const assay_course_harm *harm)
 {
     enum { LASTING = 5 }; /* saved steps */
-    const assay_onset_span *began = &s->evidence->began;
     const bool lasts = s->evidence->lasts || s->evidence->steps >= LASTING;
     if (s->kind->proof == ASSAY_PROVES_ITSELF || !s->evidence->unasked || !harm->well ||
         (s->kind->proof == ASSAY_BY_LASTING && lasts))
         return false;
-    if (s->kind->proof == ASSAY_BY_COURSE || (began->mode != harm->mode && harm->mode != ASSAY_MODE_GLOBAL))
-        return true;
-    const bool own = harm->mode == ASSAY_MODE_GLOBAL; /* steps are the trial's own */
-    const int64_t from = own ? began->step - (began->to - began->from) : began->from,
-                  to = own ? began->step : began->to;
-    bool set_back = to > harm->seen;
-    for (size_t i = 0; i < harm->setbacks; i++)
-        set_back = set_back || (from <= harm->setback[i].to && to >= harm->setback[i].from);
-    return !set_back;
+    return s->kind->proof == ASSAY_BY_COURSE || !did_harm(s->evidence, harm);
 }
 
 /* What proves itself and may come of it is harm as well. */

@@ -31,6 +31,11 @@ typedef struct assay_onset_span {
     bool alone;       /* the mode's numbers are the only ones that people know the steps by */
 } assay_onset_span;
 
+/* When something began, in the trial's own steps: behind the saved step `behind`, and not later than `step`. */
+typedef struct assay_onset_steps {
+    int64_t behind, step;
+} assay_onset_steps;
+
 /* What one test of one rule found. Texts are borrowed and never NULL. */
 typedef struct assay_evidence {
     size_t rule;         /* its number in the job */
@@ -44,6 +49,9 @@ typedef struct assay_evidence {
     const char *workers; /* who had it first: "worker_2", "worker_0 and worker_1", "3 of 8 workers"; "": all, or one */
     uint32_t tensors, alike; /* that had it at the first step or later, of so many of the role in the trial */
     assay_onset_span began;
+    const assay_onset_steps *onset; /* when it began, and when again, of any tensor and worker; borrowed */
+    size_t onsets;
+    int64_t listed_to;    /* what began behind this step is not among them; INT64_MAX: all is */
     bool lasts;           /* it goes on to the last saved step of the mode */
     uint64_t steps;       /* saved steps at which the rule found anything */
     bool half;            /* the tensors have 16 bits an element, or fewer */
@@ -62,11 +70,11 @@ typedef struct assay_data_change {
     int64_t close, late; /* the trial's own steps up to which what follows of it is seen, and a course that turns */
 } assay_data_change;
 
-/* Of a training whose losses came down and stayed there: where a loss was set back all the same (rules/loss_harm.h). */
+/* Of a training whose losses came down and stayed there: where a loss was set back all the same, or nobody knows it
+ * (rules/loss_harm.h). Steps are the trial's own. */
 enum { ASSAY_SETBACKS = 32 };
 typedef struct assay_course_harm {
     bool well;    /* else nothing is known, and the rest is not set */
-    int mode;     /* of the steps, which are the trial's own with ASSAY_MODE_GLOBAL */
     int64_t seen; /* what begins up to there is followed by enough losses to see it */
     struct {
         int64_t from, to; /* what began in between may be why */

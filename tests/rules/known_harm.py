@@ -88,7 +88,7 @@ def targets_that_stand(folder):
 
 @case
 def no_setback(folder):
-    return losses(folder, DOWN), [harm("well", lambda e: e["harm"] == {"mode": "TRAIN", "seen": 234, "setbacks": []})]
+    return losses(folder, DOWN), [harm("well", lambda e: e["harm"] == {"seen": 234, "setbacks": []})]
 
 
 @case
@@ -102,6 +102,50 @@ def one_batch_is_no_setback(folder):
     curve = DOWN.copy()
     curve[100] = 5
     return losses(folder, curve), [harm("batch", spans())]
+
+
+def some(folder, saved):
+    """The loss of the steps that `saved` has, beside something of every step; a step of evaluation follows each twentieth."""
+    made = Made(folder, collections={"losses": "^loss$"})
+    for step in range(240):
+        made.step(step + step // 20, "TRAIN", step, {"other": 1.0, **({"loss": float(DOWN[step])} if saved(step) else {})})
+        if step % 20 == 19:
+            made.step(step + step // 20 + 1, "EVAL", step // 20, {"other": 1.0})
+    return made.end()
+
+
+@case
+def saved_rarely(folder):
+    """The last but five is that of the 185th step, behind 9 evaluations."""
+    return some(folder, lambda step: step % 10 == 5), [harm("rarely", lambda e: e["harm"] == {"seen": 194, "setbacks": []})]
+
+
+@case
+def a_gap(folder):
+    """From the fifth loss before it to the first behind the next one, in the trial's own steps."""
+    return some(folder, lambda step: not 100 <= step < 120), [harm("gap", lambda e: e["harm"]["setbacks"] == [[99, 127]])]
+
+
+@case
+def a_gap_of_few(folder):
+    return some(folder, lambda step: not 100 <= step < 104), [harm("few", spans())]
+
+
+@case
+def begins_late(folder):
+    return some(folder, lambda step: step >= 40), [harm("late", lambda e: e["harm"]["setbacks"] == [[0, 43]])]
+
+
+@case
+def ends_early(folder):
+    """Not well, unless nobody asks for more."""
+    return some(folder, lambda step: step < 140), [harm("early", lambda e: "harm" not in e), rule("until", "LossNotDecreasing", lambda e: e["harm"]["setbacks"] == [], end_step=150, **COURSE)]
+
+
+@case
+def a_slow_rise(folder):
+    """No five losses stand a tenth above the five before."""
+    return losses(folder, DOWN + numpy.clip(STEPS - 120, 0, None) * 0.002), [harm("slow", spans(120))]
 
 
 @case

@@ -110,6 +110,49 @@ static assay_onset_span span_of(const gathering *g, const assay_finding *f)
     return span;
 }
 
+/* Tells whether finding i is one of what its test found of the same tensor and worker at one of the saved steps of the mode
+ * just before: what comes and goes has not begun again. */
+static bool goes_on(const gathering *g, size_t i)
+{
+    enum { AWAY = 5 };
+    const assay_trial *info = g->trial->info;
+    const assay_finding *list = g->rule->findings->list, *f = &list[i];
+    const uint64_t at = assay_trial_find_step(info, f->step);
+    if (at == UINT64_MAX)
+        return false;
+    const int64_t since = assay_trial_step(info, step_before(info, at, AWAY))->step;
+    for (size_t k = i; k-- > 0 && list[k].step >= since;) {
+        if (list[k].step == f->step || list[k].tensor != f->tensor || list[k].worker != f->worker ||
+            list[k].test != f->test)
+            continue;
+        const assay_step_info *step = assay_trial_step(info, assay_trial_find_step(info, list[k].step));
+        if (step && step->mode == assay_trial_step(info, at)->mode)
+            return true;
+    }
+    return false;
+}
+
+/* Puts all steps at which what the test of the first finding found began. ASSAY_ENOMEM. */
+static int put_onsets(const gathering *g, const assay_finding *first, assay_evidence *e)
+{
+    const assay_trial *info = g->trial->info;
+    const assay_findings *found = g->rule->findings;
+    assay_onset_steps *onset = assay_alloc_zeroed(found->kept, sizeof *onset);
+    ASSAY_HAVE(onset);
+    e->onset = onset;
+    for (size_t i = 0; i < found->kept; i++) {
+        const assay_finding *f = &found->list[i];
+        const uint64_t seen = f->time || f->test != first->test ? UINT64_MAX : assay_trial_find_step(info, f->step);
+        if (seen == UINT64_MAX || goes_on(g, i))
+            continue;
+        const uint64_t at = step_before(info, seen, waited(g->rule, f)), before = step_before(info, at, 1);
+        const int64_t step = assay_trial_step(info, at)->step;
+        onset[e->onsets++] = (assay_onset_steps){before == at ? step - 1 : assay_trial_step(info, before)->step, step};
+    }
+    e->listed_to = found->kept < found->total ? found->list[found->kept - 1].step : INT64_MAX;
+    return ASSAY_OK;
+}
+
 /* Tells whether the rule finds something up to the last saved steps of the mode. One finding of a rule that waits is
  * of several steps. */
 static bool lasts(const gathering *g, const assay_finding *first, int mode)
@@ -238,6 +281,13 @@ static const char *put_words(const gathering *g, const assay_finding *first, ass
     return keep(g->out, &text);
 }
 
+/* Is the list of findings full, so that nobody knows of a test which found nothing before? */
+static bool is_cut_short(const report_rule *rule)
+{
+    const assay_rule_ops *ops = rule->instance->ops;
+    return rule->findings->kept < rule->findings->total && ops && ops->tests && ops->tests[0] && ops->tests[1];
+}
+
 static int add_evidence(const gathering *g, size_t number, const assay_finding *first)
 {
     const char *test = report_finding_test(g->rule, first);
@@ -254,12 +304,14 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
                           .began = span_of(g, first),
                           .steps = g->rule->findings->step_count,
                           .value = first->value,
-                          .unasked = g->rule->instance->optional,
+                          .unasked = g->rule->instance->optional && !is_cut_short(g->rule),
                           .note = first->note ? first->note : ""};
     if (first->time && !report_is_in_traces(g->rule)) /* what is slow is not wrong */
         e->severity = ASSAY_INFO;
     e->lasts = lasts(g, first, e->began.mode);
     int status = count_tensors(g, first, e);
+    if (e->unasked)
+        ASSAY_THEN(status, put_onsets(g, first, e));
     const char *workers = status == ASSAY_OK ? put_workers(g, first) : NULL;
     const char *words = workers ? put_words(g, first, e) : NULL;
     ASSAY_HAVE(words);
@@ -319,12 +371,11 @@ static int take_change(const cJSON *changed, report_diagnosis *out, assay_data_c
 /* Takes where losses of a training that is well were set back. */
 static void take_harm(const cJSON *harm, assay_course_harm *taken)
 {
-    const char *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(harm, "mode"));
     const double seen = number_of(harm, "seen");
     const cJSON *range;
-    if (!mode || isnan(seen))
+    if (isnan(seen))
         return;
-    *taken = (assay_course_harm){.well = true, .mode = assay_mode_parse(mode, strlen(mode)), .seen = step_of(seen)};
+    *taken = (assay_course_harm){.well = true, .seen = step_of(seen)};
     cJSON_ArrayForEach(range, cJSON_GetObjectItemCaseSensitive(harm, "setbacks"))
     {
         const double from = cJSON_GetNumberValue(cJSON_GetArrayItem(range, 0));
@@ -357,7 +408,7 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
             facts->loss_error = isnan(error) ? 0 : error;
             facts->loss_guess = guess > 0 ? guess : 0;
         }
-        if (strcmp(report_kind(rule), "LossNotDecreasing") == 0)
+        if (strcmp(report_kind(rule), "LossNotDecreasing") == 0 && rule->status != ASSAY_ISSUES_FOUND)
             take_harm(cJSON_GetObjectItemCaseSensitive(members, "harm"), &facts->harm);
         facts->moved = strcmp(report_kind(rule), "WeightCourse") == 0 && moved > 0 ? moved : facts->moved;
         if (number_of(members, "magnitude") > 0)
@@ -387,6 +438,7 @@ static int make(const assay_outcome *outcome, const assay_trial_outcome *trial, 
             continue;
         status = add_rule(&(gathering){outcome, trial, &rule, out}, i);
     }
+    facts.harm.well = facts.harm.well && trial->problems.losses == 0; /* what is lost may have been a loss that rose */
     ASSAY_THEN(status, assay_diagnose(out->evidence, out->count, &facts, &out->is));
     if (status != ASSAY_OK)
         report_diagnosis_release(out);
@@ -451,6 +503,8 @@ void report_diagnosis_release(report_diagnosis *diagnosis)
     for (size_t i = 0; i < diagnosis->texts; i++)
         free(diagnosis->text[i]);
     free(diagnosis->text);
+    for (size_t i = 0; i < diagnosis->count; i++)
+        free((void *)(uintptr_t)diagnosis->evidence[i].onset);
     free(diagnosis->evidence);
     *diagnosis = (report_diagnosis){0};
 }

@@ -483,14 +483,29 @@ static void test_mode_of_the_course(void)
 }
 
 /* What healthy trainings have as well is no warning where the losses came down and no loss stands higher behind it. It is
- * one where losses did not come down, where one was set back there, where too few losses follow, where somebody asked for
- * the rule, and where something that proves itself may come of it. */
+ * one where losses did not come down, where one was set back there or where it began again, where too few losses follow, where
+ * somebody asked for the rule, where something that proves itself may come of it, and where nobody knows when it began. */
 static void test_harm(void)
 {
-    enum { WELL, UNKNOWN, SET_BACK, ELSEWHERE, TOO_LATE, ASKED, PROVEN, BEFORE, TURNS };
-    static const bool wrong[TURNS] = {
-        [UNKNOWN] = true, [SET_BACK] = true, [TOO_LATE] = true, [ASKED] = true, [PROVEN] = true};
+    enum {
+        WELL,
+        UNKNOWN,
+        SET_BACK,
+        ELSEWHERE,
+        TOO_LATE,
+        ASKED,
+        PROVEN,
+        BEFORE,
+        AGAIN,
+        UNLISTED,
+        LISTED,
+        NO_STEP,
+        TURNS
+    };
+    static const bool wrong[TURNS] = {[UNKNOWN] = true, [SET_BACK] = true, [TOO_LATE] = true, [ASKED] = true,
+                                      [PROVEN] = true,  [AGAIN] = true,    [UNLISTED] = true, [NO_STEP] = true};
     for (int turn = 0; turn < TURNS; turn++) {
+        const assay_onset_steps onset[] = {{49, 50}, {turn == AGAIN ? 89 : 199, turn == AGAIN ? 90 : 200}};
         assay_evidence list[] = {evidence_of(0, "WeightCourse", "jump", 50, ASSAY_ROLE_WEIGHT),
                                  turn == BEFORE
                                      ? evidence_of(1, "WeightFrozenDespiteGradient", "", 40, ASSAY_ROLE_WEIGHT)
@@ -498,13 +513,15 @@ static void test_harm(void)
         assay_course_facts facts = NO_FACTS;
         assay_diagnosis d;
         list[0].unasked = turn != ASKED;
+        list[0].onset = onset;
+        list[0].onsets = turn == NO_STEP ? 0 : 2;
+        list[0].listed_to = turn == UNLISTED ? 210 : turn == LISTED ? 250 : INT64_MAX;
         facts.harm = (assay_course_harm){.well = turn != UNKNOWN,
-                                         .mode = ASSAY_MODE_TRAIN,
-                                         .seen = turn == TOO_LATE ? 49 : 300,
-                                         .setback = {{45, 51}},
-                                         .setbacks = turn == SET_BACK || turn == ELSEWHERE};
-        if (turn == ELSEWHERE)
-            facts.harm.setback[0].from = 51;
+                                         .seen = turn == TOO_LATE ? 199 : 300,
+                                         .setback = {{51, 60}, {90, 99}, {211, 220}},
+                                         .setbacks = 3};
+        if (turn == SET_BACK)
+            facts.harm.setback[0].from = 50;
         diagnose(list, turn == PROVEN || turn == BEFORE ? 2 : 1, &facts, &d);
         size_t at = 0;
         while (at + 1 < d.causes && strcmp(d.cause[at].name, "weights-jumped") != 0)
@@ -518,7 +535,7 @@ static void test_harm(void)
 }
 
 /* Of classes that are mistaken no step is asked for; what proves itself asks for no harm; harm is told by the trial's own
- * steps where losses have no mode. */
+ * steps, whatever the mode. */
 static void test_harm_of_courses(void)
 {
     assay_course_facts facts = NO_FACTS;
@@ -528,9 +545,12 @@ static void test_harm_of_courses(void)
     assay_diagnosis d;
     for (size_t i = 0; i < 3; i++)
         list[i].unasked = true;
+    const assay_onset_steps onset = {39, 40};
     list[2].began.step = 40;
-    facts.harm = (assay_course_harm){
-        .well = true, .mode = ASSAY_MODE_GLOBAL, .seen = 280, .setback = {{285, 295}}, .setbacks = 1};
+    list[2].onset = &onset;
+    list[2].onsets = 1;
+    list[2].listed_to = INT64_MAX;
+    facts.harm = (assay_course_harm){.well = true, .seen = 280, .setback = {{285, 295}}, .setbacks = 1};
     diagnose(list, 3, &facts, &d);
     CU_ASSERT_EQUAL_FATAL(d.causes, 3);
     CU_ASSERT_STRING_EQUAL(d.cause[0].name, "weight-not-updated");
@@ -548,10 +568,14 @@ static void test_lasting(void)
         assay_evidence list[] = {evidence_of(0, "WeightFrozenDespiteGradient", "", 50, ASSAY_ROLE_WEIGHT)};
         assay_diagnosis d;
         list[0].tensors = 3;
+        const assay_onset_steps onset = {49, 50};
         list[0].unasked = true;
+        list[0].onset = &onset;
+        list[0].onsets = 1;
+        list[0].listed_to = INT64_MAX;
         list[0].lasts = turn == 1;
         list[0].steps = turn == 2 ? 5 : 1;
-        facts.harm = (assay_course_harm){.well = turn < 3, .mode = ASSAY_MODE_TRAIN, .seen = 300};
+        facts.harm = (assay_course_harm){.well = turn < 3, .seen = 300};
         diagnose(list, 1, &facts, &d);
         CU_ASSERT_STRING_EQUAL(d.cause[0].name, "no-weight-moves");
         CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
