@@ -49,6 +49,26 @@ def write(folder, night, dated):
         os.utime(path, (FIRST + 86400 * night,) * 2)
 
 
+def check_severities(checks, assay, folder):
+    """What did no harm is no warning: the night on which it does is new, the one on which it no longer does is not."""
+    def night(number, status, severity):
+        rules = [{"name": "spike", "rule": "spike", "status": status, "severity": severity}]
+        path = folder / ("%s of severity %s, %d" % (status, severity, number)) / "report.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"schema": "assay-report/1", "trials": [{"name": "a", "rules": rules}], "run": {"version": "0.0.1", "date": day(number)}}))
+        return path
+
+    found, none = "IssuesFound", "NoIssuesFound"
+    for nights, since, marks, code in (
+            (((found, "info"), (found, "warning")), 1, "ix", 1), (((found, "warning"), (found, "info")), 0, "xi", 0),
+            (((none, "warning"), (found, "info")), 1, ".i", 0), (((none, "warning"), (found, "warning")), 1, ".x", 1)):
+        reports = [night(n, *of) for n, of in enumerate(nights)]
+        done = run([assay, "history", "--fail-on", "new", *reports])
+        checks.expect(done.code == code and done.out.startswith("spike since 2026-11-%d" % (16 + since)), "%s: %s" % (nights, done))
+        [row] = [line for line in done.out.splitlines() if line.startswith("spike  ")]
+        checks.expect(row.split()[-1] == marks and row.split()[1] == "warning", "%s: %s" % (nights, row))
+
+
 def check_nights(checks, assay, folder):
     for night in range(6):
         write(folder, night, dated=night >= 2)
@@ -218,6 +238,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        check_severities(checks, assay, folder / "severities")
         operands = check_nights(checks, assay, folder / "nights")
         check_what_is_no_report(checks, assay, folder, operands)
         check_gate(checks, assay, folder / "gate")

@@ -119,6 +119,7 @@ int assay_history_put_mark(assay_report_history *h, const char *name, int severi
     history_rule *rule = assay_history_rule(h, name);
     ASSAY_HAVE(rule);
     uint8_t *at = &rule->mark[h->reports];
+    mark = mark == HISTORY_FOUND && severity == ASSAY_INFO ? HISTORY_INFO : mark;
     *at = mark > *at ? (uint8_t)mark : *at;
     rule->severity = severity > rule->severity ? severity : rule->severity;
     return ASSAY_OK;
@@ -280,18 +281,24 @@ history_mark assay_history_mark(const assay_report_history *h, const history_rul
     return (history_mark)rule->mark[h->report[report].number];
 }
 
-static bool is_tested(history_mark mark)
+bool assay_history_has_findings(history_mark mark)
 {
-    return mark == HISTORY_FOUND || mark == HISTORY_QUIET;
+    return mark == HISTORY_FOUND || mark == HISTORY_INFO;
 }
 
-/* Finds the first report since which every test of the rule came out so. Reports that did not test it break nothing. */
+static bool is_tested(history_mark mark)
+{
+    return assay_history_has_findings(mark) || mark == HISTORY_QUIET;
+}
+
+/* Finds the first report since which every test of the rule came out so: what was no warning before is one since, what was
+ * one has its findings since then. Reports that did not test it break nothing. */
 static size_t unbroken_since(const assay_report_history *h, const history_rule *rule, history_mark mark)
 {
     size_t since = h->reports - 1;
     for (size_t i = h->reports; i-- > 0;) {
         const history_mark was = assay_history_mark(h, rule, i);
-        if (was == mark)
+        if (was == mark || (mark == HISTORY_INFO && was == HISTORY_FOUND))
             since = i;
         else if (is_tested(was))
             break;
@@ -306,10 +313,10 @@ history_course assay_history_course(const assay_report_history *h, const history
     size_t untested_since = SIZE_MAX; /* once it was tested */
     for (size_t i = 0; i < h->reports; i++) {
         course.now = assay_history_mark(h, rule, i);
-        course.found += course.now == HISTORY_FOUND;
+        course.found += assay_history_has_findings(course.now);
         untested_since = is_tested(course.now) ? i + 1 : untested_since;
     }
-    if (course.now == HISTORY_FOUND || (course.now == HISTORY_QUIET && course.found > 0))
+    if (assay_history_has_findings(course.now) || (course.now == HISTORY_QUIET && course.found > 0))
         course.since = unbroken_since(h, rule, course.now);
     else if (!is_tested(course.now) && !rule->figure) /* runs of other kinds have figures of other names */
         course.since = untested_since;

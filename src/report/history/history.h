@@ -12,12 +12,13 @@
 #include "engine/engine.h"
 #include "report/text/draw.h"
 
-/* What a report says of a rule, over all of its trials: findings in one of them count before an error, that before a
- * test without findings, and that before no data. */
+/* What a report says of a rule, over all of its trials: findings in one of them count before an error, that before findings
+ * that are no warning, those before a test without any, and that before no data. */
 typedef enum history_mark {
     HISTORY_ABSENT, /* the report does not have the rule */
     HISTORY_NO_DATA,
     HISTORY_QUIET,
+    HISTORY_INFO, /* findings that are no warning in that report */
     HISTORY_ERROR,
     HISTORY_FOUND,
     HISTORY_MARKS
@@ -99,6 +100,7 @@ history_course assay_history_course(const assay_report_history *history, const h
 /* Has the newest report what no gate may let pass: findings of severity warning or error that the tests before did not
  * have, or such a rule that was tested in the report before and is no longer, or nothing that was tested? */
 bool assay_history_is_worse(const assay_report_history *history);
+bool assay_history_has_findings(history_mark mark);
 history_mark assay_history_mark(const assay_report_history *history, const history_rule *rule, size_t report);
 
 /* Append what the reports come to: one sentence without its full stop; the whole as text, with rules that never had

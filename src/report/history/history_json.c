@@ -35,6 +35,7 @@ static const char *word_of(history_mark mark)
     static const int statuses[HISTORY_MARKS] = {[HISTORY_ABSENT] = -1,
                                                 [HISTORY_NO_DATA] = ASSAY_NO_DATA,
                                                 [HISTORY_QUIET] = ASSAY_NO_ISSUES_FOUND,
+                                                [HISTORY_INFO] = ASSAY_ISSUES_FOUND,
                                                 [HISTORY_ERROR] = ASSAY_RULE_ERROR,
                                                 [HISTORY_FOUND] = ASSAY_ISSUES_FOUND};
     return statuses[mark] < 0 ? NULL : assay_verdict_status_name(statuses[mark]);

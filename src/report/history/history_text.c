@@ -37,7 +37,10 @@ typedef struct change {
 static bool befell(const change *c, const history_course *course)
 {
     const bool lost = course->now == HISTORY_NO_DATA || course->now == HISTORY_ERROR || course->now == HISTORY_ABSENT;
-    return course->since != SIZE_MAX && (c->now == HISTORY_NO_DATA ? lost : c->now == course->now);
+    const bool found = assay_history_has_findings(course->now);
+    return course->since != SIZE_MAX && (c->now == HISTORY_NO_DATA ? lost
+                                         : c->now == HISTORY_FOUND ? found
+                                                                   : c->now == course->now);
 }
 
 /* Returns how many rules the change befell, of which at most NAMED are named. */
@@ -99,21 +102,16 @@ void assay_history_put_answer(const assay_report_history *h, assay_buf *out)
 
 static char letter_of(history_mark mark)
 {
-    static const char letters[HISTORY_MARKS] = {[HISTORY_ABSENT] = '_',
-                                                [HISTORY_NO_DATA] = '-',
-                                                [HISTORY_QUIET] = '.',
-                                                [HISTORY_ERROR] = '!',
-                                                [HISTORY_FOUND] = 'x'};
+    static const char letters[HISTORY_MARKS] = {[HISTORY_ABSENT] = '_', [HISTORY_NO_DATA] = '-', [HISTORY_QUIET] = '.',
+                                                [HISTORY_INFO] = 'i',   [HISTORY_ERROR] = '!',   [HISTORY_FOUND] = 'x'};
     return letters[mark];
 }
 
 static const char *word_of(history_mark mark)
 {
-    static const char *const words[HISTORY_MARKS] = {[HISTORY_ABSENT] = "not there",
-                                                     [HISTORY_NO_DATA] = "NoData",
-                                                     [HISTORY_QUIET] = "NoIssuesFound",
-                                                     [HISTORY_ERROR] = "Error",
-                                                     [HISTORY_FOUND] = "IssuesFound"};
+    static const char *const words[HISTORY_MARKS] = {
+        [HISTORY_ABSENT] = "not there", [HISTORY_NO_DATA] = "NoData", [HISTORY_QUIET] = "NoIssuesFound",
+        [HISTORY_INFO] = "IssuesFound", [HISTORY_ERROR] = "Error",    [HISTORY_FOUND] = "IssuesFound"};
     return words[mark];
 }
 
@@ -161,9 +159,11 @@ static size_t put_rows(const assay_report_history *h, bool all, const assay_draw
         assay_put_u8(out, '\n');
         assay_table_put(&table, 0, draw, out);
         assay_put_u8(out, '\n');
-        put_line(draw,
-                 "One letter for each report, the newest last: x findings, . none, - no data, ! error, _ not there.",
-                 out);
+        put_line(
+            draw,
+            "One letter for each report, the newest last: x findings, i findings that are no warning, . none, - no data, ! "
+            "error, _ not there.",
+            out);
     }
     assay_table_release(&table);
     return rows;
