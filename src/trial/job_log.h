@@ -174,28 +174,27 @@ enum { ASSAY_LOG_PIECE = 64 << 20 };
 uint32_t assay_log_pieces(uint64_t bytes, uint64_t piece);
 
 typedef struct assay_log_part { /* of a file */
+    uint32_t file;              /* the number of the file, which its events have */
     uint32_t number, pieces;    /* of so many */
     uint64_t bytes;             /* of each but the last */
+    uint64_t from, lines;       /* what lies before is of other runs, and not looked at: bytes, and lines; 0 */
+    size_t events;              /* that are kept at most: ASSAY_LOG_EVENTS_LEAST or more */
 } assay_log_part;
 
-/* Reads a part of a file, which has that number, and keeps so many events of it at most (ASSAY_LOG_EVENTS_LEAST or more).
- * Damage is its problem. What is packed is in its first part. ASSAY_ENOMEM. Release it with assay_log_file_release() in any
- * case. */
+/* Reads a part of a file. Damage is its problem. What is packed is in its first part; of its later runs nothing is read.
+ * ASSAY_ENOMEM. Release it with assay_log_file_release() in any case. */
 enum { ASSAY_LOG_EVENTS_LEAST = 64, ASSAY_LOG_EVENTS_MOST = 400000 };
-int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path, uint32_t number,
-                       const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err);
+int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path, const assay_log_part *part,
+                       assay_log_file *out, assay_error *err);
 /* Makes the first of so many pieces of one file, in their order, the whole; the others are empty then. 0 or ASSAY_ENOMEM. */
 int assay_log_file_join(assay_log_file *file, size_t pieces);
 /* Gives the last lines of a rank of a file that was read, cleaned and masked, each with a line feed; it reads the file again.
  * *out is owned; NULL only without memory. What opening and reading give; ASSAY_ENOMEM. */
 int assay_job_log_tail(assay_store *store, const char *path, const assay_log_rank *row, char **out, assay_error *err);
-/* Where the output begins anew for the last time, and how many lines stand before: the lines by which it begins stand there again.
- * 0: it does not, or has too few lines to tell. It reads the file again. What opening and reading give; ASSAY_ENOMEM. */
-int assay_job_log_begins_again(assay_store *store, const char *path, uint64_t *at, uint64_t *lines, assay_error *err);
-/* As assay_job_log_read(), from that byte of a file on, where a line begins, before which so many lines stand. A packed file has
- * nothing there. */
-int assay_job_log_read_from(assay_job_log *log, assay_store *store, const char *path, uint32_t number, uint64_t at,
-                            uint64_t lines, size_t events, assay_log_file *out, assay_error *err);
+/* Does the output begin anew: do the lines by which it begins stand there again? Then part->from and part->lines get where it does so
+ * for the last time; else 0, as where it has too few lines to tell. It reads the file again. What opening and reading give;
+ * ASSAY_ENOMEM. */
+int assay_job_log_begins_again(assay_store *store, const char *path, assay_log_part *part, assay_error *err);
 /* Leaves out events in the middle, so that so many remain at most. To cut twice is to cut to the smaller number. */
 void assay_log_file_cut(assay_log_file *file, size_t most);
 /* Frees what a file holds, its events included; and what one event holds. */

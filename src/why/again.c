@@ -46,14 +46,19 @@ static bool keep_earlier(assay_why *why, const assay_log_event *e)
     return why->earlier || (why->earlier = assay_copy_text(said));
 }
 
+/* A run has no more events than all of them together: --memory has room for these. */
+static size_t events_of(const assay_log_file *file)
+{
+    return file->event.count > ASSAY_LOG_EVENTS_LEAST ? file->event.count : ASSAY_LOG_EVENTS_LEAST;
+}
+
 /* Puts what the last run said in the place of what all of them did. *left: it was done. */
-static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store, assay_log_file *file, uint64_t at,
-                         uint64_t lines, bool *left)
+static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store, assay_log_file *file,
+                         const assay_log_part *run, bool *left)
 {
     const assay_log_event *first = find_end_of_run(file);
-    const char *path = why->places.list.list[file->file].path;
     assay_log_file last = {0};
-    int status = assay_job_log_read_from(log, store, path, file->file, at, lines, ASSAY_LOG_EVENTS_MOST, &last, NULL);
+    int status = assay_job_log_read(log, store, why->places.list.list[file->file].path, run, &last, NULL);
     const bool read = status == ASSAY_OK && last.bytes > 0;
     if (read && !keep_earlier(why, first))
         status = ASSAY_ENOMEM;
@@ -93,15 +98,14 @@ bool why_leave_earlier_runs(assay_why *why, bool several, bool *left)
     *left = false;
     for (size_t f = 0; f < why->file.count && status == ASSAY_OK; f++) {
         assay_log_file *file = &why->file.list[f];
-        uint64_t at = 0, lines = 0;
+        assay_log_part run = {.file = file->file, .pieces = 1, .events = events_of(file)};
         if (file->bytes > BYTES_MOST || !find_end_of_run(file) || (several && !has_job_ended(file, UINT64_MAX)))
             continue;
         status = store ? ASSAY_OK : assay_store_open(why->directory, &store, NULL);
-        ASSAY_THEN(status,
-                   assay_job_log_begins_again(store, why->places.list.list[file->file].path, &at, &lines, NULL));
-        if (status == ASSAY_OK && at > 0 && find_end_of_run(file)->at < at && (!several || has_job_ended(file, at))) {
+        ASSAY_THEN(status, assay_job_log_begins_again(store, why->places.list.list[file->file].path, &run, NULL));
+        if (status == ASSAY_OK && find_end_of_run(file)->at < run.from && (!several || has_job_ended(file, run.from))) {
             status = log ? ASSAY_OK : assay_job_log_new(&log, NULL);
-            ASSAY_THEN(status, take_last_run(why, log, store, file, at, lines, left));
+            ASSAY_THEN(status, take_last_run(why, log, store, file, &run, left));
         }
         status = status == ASSAY_ENOMEM ? status : ASSAY_OK; /* what cannot be read again stays as it was read */
     }

@@ -7,50 +7,57 @@
 
 typedef struct share { /* an output, or a piece of one */
     uint64_t bytes;
-    uint32_t number; /* of the place */
-    assay_log_part part;
-    int owner; /* the rank that reads it */
+    assay_log_part part; /* its file is the number of the place */
+    int owner;           /* the rank that reads it */
 } share;
 
-typedef ASSAY_VEC(share) shares;
+typedef struct reading {            /* what a rank does */
+    ASSAY_VEC(share) share;         /* of all ranks */
+    size_t budget;                  /* of events, see below */
+    ASSAY_VEC(assay_log_file) file; /* that it read */
+    ASSAY_VEC(uint64_t) count;      /* events of each, before any were left out: what is kept depends on these alone */
+    uint64_t events;                /* kept of all */
+} reading;
 
 static int largest_first(const void *a, const void *b)
 {
     const share *x = a, *y = b;
     int order = ASSAY_ORDER(y->bytes, x->bytes);
-    order = order ? order : ASSAY_ORDER(x->number, y->number);
+    order = order ? order : ASSAY_ORDER(x->part.file, y->part.file);
     return order ? order : ASSAY_ORDER(x->part.number, y->part.number);
 }
 
-static bool add_shares(shares *list, const why_place *place, uint32_t number)
+static bool add_shares(reading *r, const why_place *place, uint32_t file)
 {
     const uint64_t piece = ASSAY_LOG_PIECE;
     const uint32_t pieces = assay_log_pieces(place->bytes, piece);
+    const size_t events = r->budget < ASSAY_LOG_EVENTS_MOST ? r->budget : ASSAY_LOG_EVENTS_MOST;
     for (uint32_t k = 0; k < pieces; k++) {
-        share *s = ASSAY_VEC_ADD(list);
+        share *s = ASSAY_VEC_ADD(&r->share);
         if (!s)
             return false;
-        *s = (share){k + 1 < pieces ? piece : place->bytes - k * piece, number, {k, pieces, piece}, 0};
+        *s = (share){.bytes = k + 1 < pieces ? piece : place->bytes - k * piece,
+                     .part = {.file = file, .number = k, .pieces = pieces, .bytes = piece, .events = events}};
     }
     return true;
 }
 
 /* Each goes to the rank that has least to read so far, the largest first. */
-static int deal_out(const why_places *places, int ranks, shares *list)
+static int deal_out(const why_places *places, int ranks, reading *r)
 {
     uint64_t *load = assay_alloc_zeroed((size_t)ranks, sizeof *load);
     bool made = load != NULL;
     for (size_t i = 0; i < places->list.count && made; i++)
         if (places->list.list[i].kind == WHY_OUTPUT)
-            made = add_shares(list, &places->list.list[i], (uint32_t)i);
-    if (made && list->count > 1)
-        qsort(list->list, list->count, sizeof *list->list, largest_first);
-    for (size_t i = 0; i < list->count && made; i++) {
+            made = add_shares(r, &places->list.list[i], (uint32_t)i);
+    if (made && r->share.count > 1)
+        qsort(r->share.list, r->share.count, sizeof *r->share.list, largest_first);
+    for (size_t i = 0; i < r->share.count && made; i++) {
         int least = 0;
-        for (int r = 1; r < ranks; r++)
-            least = load[r] < load[least] ? r : least;
-        list->list[i].owner = least;
-        load[least] += list->list[i].bytes + 4096;
+        for (int k = 1; k < ranks; k++)
+            least = load[k] < load[least] ? k : least;
+        r->share.list[i].owner = least;
+        load[least] += r->share.list[i].bytes + 4096;
     }
     free(load);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
@@ -88,12 +95,6 @@ static size_t level_of(const uint64_t *count, size_t outputs, size_t budget)
     return low;
 }
 
-typedef struct reading { /* outputs of a rank */
-    ASSAY_VEC(assay_log_file) file;
-    ASSAY_VEC(uint64_t) count; /* events of each, before any were left out: what is kept depends on these alone */
-    uint64_t events;           /* kept of all */
-} reading;
-
 static void cut_to(reading *r, size_t level)
 {
     r->events = 0;
@@ -103,39 +104,41 @@ static void cut_to(reading *r, size_t level)
     }
 }
 
-static bool reserve(reading *out, const shares *list, int rank)
+/* Exactly: a million outputs are no reason for two. */
+static bool reserve(reading *r, int rank)
 {
     size_t own = 0;
-    for (size_t i = 0; i < list->count; i++)
-        own += list->list[i].owner == rank;
-    return ASSAY_VEC_RESERVE(&out->count, own) && ASSAY_VEC_RESERVE(&out->file, own);
+    for (size_t i = 0; i < r->share.count; i++)
+        own += r->share.list[i].owner == rank;
+    return ASSAY_VEC_RESERVE(&r->count, own) && ASSAY_VEC_RESERVE(&r->file, own);
 }
 
-static int read_share(const char *directory, const why_places *places, const shares *list, int rank, size_t budget,
-                      reading *out, assay_error *err)
+static int read_one(assay_job_log *log, assay_store *store, const char *path, const share *s, reading *r,
+                    assay_error *err)
+{
+    uint64_t *count = ASSAY_VEC_ADD(&r->count);
+    assay_log_file *file = count ? ASSAY_VEC_ADD(&r->file) : NULL;
+    ASSAY_HAVE(file);
+    ASSAY_TRY(assay_job_log_read(log, store, path, &s->part, file, err));
+    *count = file->event.count;
+    r->events += *count;
+    if (r->events > r->budget + r->budget / 2) /* not at each output: to find the level takes time */
+        cut_to(r, level_of(r->count.list, r->file.count, r->budget));
+    return ASSAY_OK;
+}
+
+static int read_own(const char *directory, const why_places *places, int rank, reading *r, assay_error *err)
 {
     assay_store *store = NULL;
     assay_job_log *log = NULL;
-    const size_t most = budget < ASSAY_LOG_EVENTS_MOST ? budget : ASSAY_LOG_EVENTS_MOST;
     int status = assay_store_open(directory, &store, err);
     ASSAY_THEN(status, assay_job_log_new(&log, err));
-    if (status == ASSAY_OK && !reserve(out, list, rank)) /* exactly: a million outputs are no reason for two */
+    if (status == ASSAY_OK && !reserve(r, rank))
         status = ASSAY_ENOMEM;
-    for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
-        const share *s = &list->list[i];
-        if (s->owner != rank)
-            continue;
-        uint64_t *count = ASSAY_VEC_ADD(&out->count);
-        assay_log_file *file = count ? ASSAY_VEC_ADD(&out->file) : NULL;
-        status = file ? assay_job_log_read(log, store, places->list.list[s->number].path, s->number, &s->part, most,
-                                           file, err)
-                      : ASSAY_ENOMEM;
-        if (status != ASSAY_OK)
-            break;
-        *count = file->event.count;
-        out->events += *count;
-        if (out->events > budget + budget / 2) /* not at each output: to find the level takes time */
-            cut_to(out, level_of(out->count.list, out->file.count, budget));
+    for (size_t i = 0; i < r->share.count && status == ASSAY_OK; i++) {
+        const share *s = &r->share.list[i];
+        if (s->owner == rank)
+            status = read_one(log, store, places->list.list[s->part.file].path, s, r, err);
     }
     assay_job_log_free(log);
     assay_store_close(store);
@@ -145,15 +148,14 @@ static int read_share(const char *directory, const why_places *places, const sha
 }
 
 /* The level over the outputs of all ranks. Collective. */
-static int agree_on_level(assay_comm *comm, const reading *r, size_t budget, uint64_t *starts, size_t *level,
-                          assay_error *err)
+static int agree_on_level(assay_comm *comm, const reading *r, uint64_t *starts, size_t *level, assay_error *err)
 {
     assay_buf mine = ASSAY_BUF(SIZE_MAX / 4), all = ASSAY_BUF(SIZE_MAX / 4);
     assay_put_bytes(&mine, r->count.list, r->count.count * sizeof *r->count.list);
     int status = assay_comm_agree(comm, assay_buf_status(&mine), err);
     ASSAY_THEN(status, assay_comm_gather_all(comm, &mine, &all, starts));
     if (status == ASSAY_OK)
-        *level = level_of((const uint64_t *)(const void *)all.data, all.size / sizeof(uint64_t), budget);
+        *level = level_of((const uint64_t *)(const void *)all.data, all.size / sizeof(uint64_t), r->budget);
     assay_buf_release(&mine);
     assay_buf_release(&all);
     return status;
@@ -253,19 +255,17 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
                      assay_error *err)
 {
     const int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm);
-    const size_t budget = budget_of(memory);
-    size_t level = budget;
-    reading read = {.events = 0};
+    reading read = {.budget = budget_of(memory)};
+    size_t level = read.budget;
     assay_buf mine = ASSAY_BUF(SIZE_MAX / 4);
-    shares list = {0};
     uint64_t *starts = assay_alloc_zeroed((size_t)ranks + 1, sizeof *starts);
-    int status = starts ? deal_out(places, ranks, &list) : ASSAY_ENOMEM;
+    int status = starts ? deal_out(places, ranks, &read) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = read_share(directory, places, &list, rank, budget, &read, err);
+        status = read_own(directory, places, rank, &read, err);
     else
         assay_fail(err, status, "%s: out of memory for its outputs", directory);
     status = assay_comm_agree(comm, status, err);
-    ASSAY_THEN(status, agree_on_level(comm, &read, budget, starts, &level, err));
+    ASSAY_THEN(status, agree_on_level(comm, &read, starts, &level, err));
     if (status == ASSAY_OK) {
         cut_to(&read, level);
         if (rank == 0)
@@ -286,7 +286,7 @@ int why_read_outputs(assay_comm *comm, const char *directory, const why_places *
     free(read.file.list);
     free(read.count.list);
     assay_buf_release(&mine);
-    free(list.list);
+    free(read.share.list);
     free(starts);
     return status;
 }

@@ -42,6 +42,8 @@ CASES = {
     "appended, with steps": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40), None, [], "", None),
     "appended, the last run fails": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("ValueError: b"), "exception", [], "ValueError", None),
     "appended, the same twice": (HEAD + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("KeyError: 'b'"), "exception", [], "KeyError: 'b'", "'a'"),
+    "appended, no step of its own": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + ["srun: error: n1: task 0: Exited with exit code 1"] + HEAD
+                                     + ["file %d is read" % n for n in range(40)], None, [], "found in 1 output. An earlier run in the same output", "the last step"),
     "not appended": (HEAD + steps(0, 3) + raised("KeyError: 'a'") + ["INFO %s is left" % w for w in "one two three four five six".split()], "exception", [], "KeyError", None),
     "appended arguments": (2 * (USAGE + ["train.py: error: unrecognized arguments: --lrr"] + ["hint %d" % n for n in range(40)])
                            + USAGE + ["train.py: error: unrecognized arguments: --batches"], "arguments", [], "--batches", None),
@@ -114,7 +116,7 @@ def main():
             if cause:
                 place = lines[cause["line"] - 1] if cause["line"] else ""
                 checks.expect(cause["quote"][:40] == place[:40], "%s: the line that is named: %s" % (name, done))
-            if LAUNCHER != "none" and number % 7 == 0:
+            if LAUNCHER != "none" and (number % 7 == 0 or "appended" in name):
                 checks.expect(mpirun(3, [args.assay, "why", directory, "--json", "--quiet"]).out == done.out, "%s at 3 ranks" % name)
     tracker(checks, args.assay)
     checks.done()

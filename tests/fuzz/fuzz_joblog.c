@@ -28,6 +28,24 @@ static void hold(const assay_log_file *file)
     }
 }
 
+/* What the last of several runs says stands in it, and has its lines and bytes in the whole. */
+static void hold_last_run(assay_job_log *log, assay_store *store, const assay_log_file *file)
+{
+    assay_log_part run = {.pieces = 1, .events = ASSAY_LOG_EVENTS_LEAST};
+    assay_log_file last = {0};
+    if (assay_job_log_begins_again(store, "a.log", &run, NULL) != ASSAY_OK || (run.from == 0 && run.lines > 0))
+        abort();
+    if (run.from > 0 && assay_job_log_read(log, store, "a.log", &run, &last, NULL) != ASSAY_OK)
+        abort();
+    hold(&last);
+    for (size_t i = 0; i < last.event.count; i++)
+        if (last.event.list[i].at < run.from || last.event.list[i].line <= run.lines)
+            abort();
+    if (last.bytes > 0 && (last.lines != file->lines || last.bytes + run.from != file->bytes))
+        abort();
+    assay_log_file_release(&last);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static workspace w;
@@ -50,10 +68,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (assay_store_open(w.root, &store, &err) != ASSAY_OK)
         abort();
-    if (assay_job_log_read(log, store, "a.log", 0, &(assay_log_part){0, 1, 0}, ASSAY_LOG_EVENTS_LEAST, &file, &err) !=
-        ASSAY_OK)
+    const assay_log_part all = {.pieces = 1, .events = ASSAY_LOG_EVENTS_LEAST};
+    if (assay_job_log_read(log, store, "a.log", &all, &file, &err) != ASSAY_OK)
         abort();
     hold(&file);
+    hold_last_run(log, store, &file);
     for (size_t i = 0; i < file.rank.count && i < 4; i++) {
         char *tail = NULL;
         if (assay_job_log_tail(store, "a.log", &file.rank.list[i], &tail, &err) != ASSAY_OK)

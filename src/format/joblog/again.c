@@ -60,42 +60,35 @@ static void end_line(watch *w)
     }
 }
 
-int assay_job_log_read_from(assay_job_log *log, assay_store *store, const char *path, uint32_t number, uint64_t at,
-                            uint64_t lines, size_t events, assay_log_file *out, assay_error *err)
+/* Bytes of a mark of UTF-8: they are of the file, and of no line. */
+static size_t mark_of(const char *bytes, size_t size)
 {
-    const assay_log_part rest = {.number = 1, .pieces = 2, .bytes = at - 1}; /* it begins behind the end of a line */
-    const int status = assay_job_log_read(log, store, path, number, &rest, events, out, err);
-    out->piece = 0;
-    out->lines += lines;
-    for (size_t i = 0; i < out->event.count; i++) {
-        out->event.list[i].line += lines;
-        out->event.list[i].last_line += lines;
-    }
-    for (size_t i = 0; i < out->rank.count; i++)
-        out->rank.list[i].last_line += lines;
-    return status;
+    static const char mark[] = "\xef\xbb\xbf";
+    return size >= strlen(mark) && memcmp(bytes, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
 }
 
-int assay_job_log_begins_again(assay_store *store, const char *path, uint64_t *at, uint64_t *lines, assay_error *err)
+int assay_job_log_begins_again(assay_store *store, const char *path, assay_log_part *part, assay_error *err)
 {
     assay_utf8 *file = NULL;
     watch w = {.heads = 0};
     uint64_t place = 0;
     size_t got = 1;
-    *at = *lines = 0;
+    part->from = part->lines = 0;
     char *bytes = assay_alloc(READ);
     int status = bytes ? assay_utf8_open(store, path, &file, err) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        (void)assay_utf8_seek(file, 0);
     while (status == ASSAY_OK && got > 0) {
         status = assay_utf8_read(file, bytes, READ, &got, err);
-        for (size_t i = 0; i < got && status == ASSAY_OK; i++) {
+        for (size_t i = place == 0 ? mark_of(bytes, got) : 0; i < got && status == ASSAY_OK; i++) {
             const char *feed = w.length < LOOKED ? NULL : memchr(bytes + i, '\n', got - i);
             i = feed ? (size_t)(feed - bytes) : w.length < LOOKED ? i : got - 1;
             const char c = bytes[i];
             if (c == '\n') {
                 end_line(&w);
                 if (w.met == HEAD) {
-                    *at = w.begin;
-                    *lines = w.before;
+                    part->from = w.begin;
+                    part->lines = w.before;
                     w.met = 0;
                 }
                 w.feeds++;

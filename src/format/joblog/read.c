@@ -561,41 +561,44 @@ static int begin_piece(joblog_reader *r)
     return joblog_make_table(r, r->slot.count) ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* Reads the end of a file anew where less of it is in memory than says what its ranks did in the end: most of them came up
- * late. */
-static int read_tail(joblog_reader *r, assay_utf8 *file, assay_error *err)
+/* Reads the end of a file, from its byte `first` on, anew where less of it is in memory than says what its ranks did in the end:
+ * most of them came up late. */
+static int read_tail(joblog_reader *r, assay_utf8 *file, uint64_t first, assay_error *err)
 {
     const size_t tail = joblog_tail_of(r), most = tail < ROOM ? tail + 1 : ROOM; /* and what stands before it */
     const uint64_t total = r->base + r->have;
-    if (r->have >= most || r->base == 0)
+    if (r->have >= most || r->base == first)
         return ASSAY_OK;
-    r->base = total > most ? total - most : 0;
+    r->base = total - first > most ? total - most : first;
     return read_at(r, file, r->base, (size_t)(total - r->base), err);
 }
 
 static int read_part(joblog_reader *r, assay_utf8 *file, const char *path, const assay_log_part *part, assay_error *err)
 {
     const bool plain = r->plain = assay_utf8_seek(file, 0);
-    uint64_t from = plain ? part->number * part->bytes : 0, lead = from > LEAD ? from - LEAD : 0,
-             end = plain && part->number + 1 < part->pieces ? (part->number + 1) * part->bytes : UINT64_MAX;
+    const uint64_t first = plain ? part->from : 0;
+    uint64_t from = plain ? first + part->number * part->bytes : 0,
+             lead = part->number > 0 && from > LEAD ? from - LEAD : first,
+             end = plain && part->number + 1 < part->pieces ? from + part->bytes : UINT64_MAX;
     int status = ASSAY_OK;
-    if (!plain && part->number > 0)
+    if (!plain && (part->number > 0 || part->from > 0))
         return ASSAY_OK;
-    if (plain) {
+    if (plain && part->number > 0) {
         status = find_cut(r, file, &lead, err);
         ASSAY_THEN(status, find_cut(r, file, &from, err));
-        ASSAY_THEN(status, find_cut(r, file, &end, err));
     }
-    ASSAY_THEN(status, read_at(r, file, 0, TRACK_LOOK, err));
+    if (plain)
+        ASSAY_THEN(status, find_cut(r, file, &end, err));
+    ASSAY_THEN(status, read_at(r, file, first, TRACK_LOOK, err));
     look_ahead(r);
     r->base = lead;
-    if (plain && (from > 0 || end < TRACK_LOOK)) {
+    if (plain && (from > first || end < TRACK_LOOK)) {
         (void)assay_utf8_seek(file, lead);
         r->have = 0;
     }
     r->out->bytes = r->have;
     joblog_count_zeros(r, r->bytes, r->have, r->base);
-    if (status == ASSAY_OK && from > 0) {
+    if (status == ASSAY_OK && from > first) {
         status = read_before(r, file, from, err);
         r->zeros = 0; /* the piece before names them */
         ASSAY_THEN(status, begin_piece(r));
@@ -606,7 +609,7 @@ static int read_part(joblog_reader *r, assay_utf8 *file, const char *path, const
     if (status == ASSAY_OK && end == UINT64_MAX) {
         r->out->lines += r->have == 0 || r->bytes[r->have - 1] != '\n';
         if (plain && !r->out->cut)
-            status = read_tail(r, file, err);
+            status = read_tail(r, file, first, err);
         ASSAY_THEN(status, joblog_read_end(r));
     }
     return status;
@@ -624,17 +627,17 @@ static uint64_t text_size_of(assay_utf8 *file)
     return assay_utf8_seek(file, 0) ? assay_unpacked_size(assay_utf8_bytes(file)) : UINT64_MAX;
 }
 
-int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path, uint32_t number,
-                       const assay_log_part *part, size_t events, assay_log_file *out, assay_error *err)
+int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path, const assay_log_part *part,
+                       assay_log_file *out, assay_error *err)
 {
     enum { SLOTS = 64 };
     assay_utf8 *file = NULL;
     assay_error why = {""};
-    *out = (assay_log_file){.file = number, .piece = part->number};
+    *out = (assay_log_file){.file = part->file, .piece = part->number};
     joblog_reader r = {.log = log,
                        .out = out,
-                       .events_most = events,
-                       .line = 1,
+                       .events_most = part->events,
+                       .line = part->lines + 1,
                        .listed = INFINITY,
                        .chained_rank = INT64_MIN,
                        .unasked = MEMOS_FROM,

@@ -314,9 +314,12 @@ static void read_text(const char *text, size_t size, uint64_t piece, assay_log_f
     CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, NULL), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), ASSAY_OK);
     for (uint32_t k = 0; k < pieces; k++)
-        CU_ASSERT_EQUAL(assay_job_log_read(log, store, "a.log", 0, &(assay_log_part){k, pieces, piece},
-                                           ASSAY_LOG_EVENTS_MOST, &file[k], NULL),
-                        ASSAY_OK);
+        CU_ASSERT_EQUAL(
+            assay_job_log_read(
+                log, store, "a.log",
+                &(assay_log_part){.number = k, .pieces = pieces, .bytes = piece, .events = ASSAY_LOG_EVENTS_MOST},
+                &file[k], NULL),
+            ASSAY_OK);
     for (uint32_t k = 0; k < pieces; k++) /* ten thousand of them are kept */
         CU_ASSERT((file[k].event.count == 0 || file[k].event.room == file[k].event.count) &&
                   (file[k].rank.count == 0 || file[k].rank.room == file[k].rank.count));

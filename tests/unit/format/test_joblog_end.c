@@ -30,8 +30,8 @@ static void read_text(const char *text, size_t size, assay_log_file *file)
     workspace_write(&w, "a.log", text, size);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, &err), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, &err), ASSAY_OK);
-    CU_ASSERT_EQUAL_FATAL(assay_job_log_read(log, store, "a.log", 0, &(assay_log_part){0, 1, 0}, 1000, file, &err),
-                          ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        assay_job_log_read(log, store, "a.log", &(assay_log_part){.pieces = 1, .events = 1000}, file, &err), ASSAY_OK);
     assay_job_log_free(log);
     assay_store_close(store);
     workspace_remove(&w);
@@ -212,8 +212,8 @@ static void test_files_in_a_row(void)
     CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, &err), ASSAY_OK);
     for (int turn = 0; turn < 4; turn++) {
         assay_log_file file;
-        CU_ASSERT_EQUAL_FATAL(assay_job_log_read(log, store, turn % 2 ? "1.log" : "0.log", 0,
-                                                 &(assay_log_part){0, 1, 0}, 1000, &file, &err),
+        CU_ASSERT_EQUAL_FATAL(assay_job_log_read(log, store, turn % 2 ? "1.log" : "0.log",
+                                                 &(assay_log_part){.pieces = 1, .events = 1000}, &file, &err),
                               ASSAY_OK);
         CU_ASSERT_FATAL(file.event.count == 1 && file.rank.count == 1);
         CU_ASSERT_EQUAL(file.event.list[0].step, turn % 2 ? 8 : 7);
@@ -247,6 +247,41 @@ static void test_step_before(void)
     free(text);
 }
 
+/* Of an output that begins anew the last run is read as if it were all, but that its lines have their numbers in the file. */
+static void test_last_run(void)
+{
+    static const char *const marks[] = {"", "\xef\xbb\xbf"};
+    static const char head[] = "module python/3.11\nreading the data\nmodel of 125 M parameters\n";
+    workspace w;
+    assay_store *store = NULL;
+    assay_job_log *log = NULL;
+    assay_error err = {""};
+    workspace_make(&w);
+    CU_ASSERT_EQUAL_FATAL(assay_job_log_new(&log, &err), ASSAY_OK);
+    for (size_t m = 0; m < sizeof marks / sizeof *marks; m++) {
+        assay_log_part run = {.pieces = 1, .events = 1000};
+        assay_log_file file;
+        char text[1000];
+        const size_t before = (size_t)snprintf(
+            text, sizeof text, "%s%s2026-11-27 03:12:07 step 7 loss 2\nTraining finished\n\n\n", marks[m], head);
+        snprintf(text + before, sizeof text - before, "%sValueError: a\n", head);
+        workspace_text(&w, "a.log", text);
+        CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, &err), ASSAY_OK);
+        CU_ASSERT_EQUAL_FATAL(assay_job_log_begins_again(store, "a.log", &run, &err), ASSAY_OK);
+        CU_ASSERT(run.from == before && run.lines == 7);
+        CU_ASSERT_EQUAL_FATAL(assay_job_log_read(log, store, "a.log", &run, &file, &err), ASSAY_OK);
+        CU_ASSERT_FATAL(file.event.count == 1 && file.rank.count == 1 && file.lines == 11);
+        CU_ASSERT(file.event.list[0].line == 11 && file.event.list[0].step == -1 &&
+                  file.event.list[0].timed == ASSAY_LOG_UNTIMED);
+        CU_ASSERT(file.rank.list[0].last_step == -1 && file.rank.list[0].timed == ASSAY_LOG_UNTIMED &&
+                  !file.rank.list[0].finished);
+        assay_log_file_release(&file);
+        assay_store_close(store);
+    }
+    assay_job_log_free(log);
+    workspace_remove(&w);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"far", test_far},
@@ -255,6 +290,7 @@ int main(void)
                            {"alike", test_alike},
                            {"step before", test_step_before},
                            {"files in a row", test_files_in_a_row},
+                           {"last run", test_last_run},
                            CU_TEST_INFO_NULL};
     return unit_main("joblog_end", tests);
 }
