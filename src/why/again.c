@@ -52,6 +52,15 @@ static size_t events_of(const assay_log_file *file)
     return file->event.count > ASSAY_LOG_EVENTS_LEAST ? file->event.count : ASSAY_LOG_EVENTS_LEAST;
 }
 
+/* Does it say how the run ended, or enough to tell that it goes on? Of one that has just begun nobody knows. */
+static bool says_enough(const assay_log_file *last, const assay_log_part *run)
+{
+    bool any = last->lines > run->lines + WHY_END_LINES;
+    for (size_t e = 0; e < last->event.count && !any; e++)
+        any = last->event.list[e].role != ASSAY_LOG_NOISE;
+    return any && last->bytes > 0;
+}
+
 /* Puts what the last run said in the place of what all of them did. *left: it was done. */
 static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store, assay_log_file *file,
                          const assay_log_part *run, bool *left)
@@ -59,7 +68,7 @@ static int take_last_run(assay_why *why, assay_job_log *log, assay_store *store,
     const assay_log_event *first = find_end_of_run(file);
     assay_log_file last = {0};
     int status = assay_job_log_read(log, store, why->places.list.list[file->file].path, run, &last, NULL);
-    const bool read = status == ASSAY_OK && last.bytes > 0;
+    const bool read = status == ASSAY_OK && (file->cut || !last.cut) && says_enough(&last, run);
     if (read && !keep_earlier(why, first))
         status = ASSAY_ENOMEM;
     last.bytes = file->bytes;

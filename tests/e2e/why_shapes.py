@@ -44,6 +44,9 @@ CASES = {
     "appended, the same twice": (HEAD + raised("KeyError: 'a'") + HEAD + steps(0, 40) + raised("KeyError: 'b'"), "exception", [], "KeyError: 'b'", "'a'"),
     "appended, no step of its own": (HEAD + steps(0, 40) + raised("KeyError: 'a'") + ["srun: error: n1: task 0: Exited with exit code 1"] + HEAD
                                      + ["file %d is read" % n for n in range(40)], None, [], "found in 1 output. An earlier run in the same output", "the last step"),
+    "appended, the last run has just begun": (2 * (HEAD + ["file %d is read" % n for n in range(40)] + raised("KeyError: 'a'")) + HEAD + ["file 0 is read"], "exception", [], "KeyError", None),
+    "appended, the last run has just begun, and a launcher": (2 * (HEAD + steps(0, 40) + raised("KeyError: 'a'") + ["srun: error: n1: task 0: Exited with exit code 1"]) + HEAD,
+                                                              "exception", [], "KeyError", None),
     "not appended": (HEAD + steps(0, 3) + raised("KeyError: 'a'") + ["INFO %s is left" % w for w in "one two three four five six".split()], "exception", [], "KeyError", None),
     "appended arguments": (2 * (USAGE + ["train.py: error: unrecognized arguments: --lrr"] + ["hint %d" % n for n in range(40)])
                            + USAGE + ["train.py: error: unrecognized arguments: --batches"], "arguments", [], "--batches", None),
