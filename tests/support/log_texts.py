@@ -280,7 +280,9 @@ def files_of_modes(w):
     for name in ("run_1.tsv", "run_2.tsv"):
         logs.write(w.root / "modes/runs" / name, table(9))
     logs.write(w.root / "modes/alone/test_error.tsv", table(9))
-    for place, trials in (("runs", ["run_1.tsv", "run_2.tsv"]), ("alone", ["alone"])):
+    for name in ("train_a", "training_a", "val_a"):  # which one is the validation of?
+        logs.write(w.root / "modes/twice" / (name + ".tsv"), table(9))
+    for place, trials in (("runs", ["run_1.tsv", "run_2.tsv"]), ("alone", ["alone"]), ("twice", ["train_a.tsv", "training_a.tsv", "val_a.tsv"])):
         _, report, _ = w.run(w.root / "modes" / place)
         w.checks.expect(report and [t["name"] for t in report["trials"]] == trials, "%s: %s" % (place, report and [t["name"] for t in report["trials"]]))
     place = w.root / "modes/catboost_info"

@@ -471,9 +471,10 @@ static int mode_of_name(const char *path, char rest[ASSAY_PATH_ROOM])
 }
 
 static const char BY_MODE[] = "modes/";
+static const uint32_t SEVERAL = 1u << 31;
 
-/* The files of a training and its validation, as the names say: by what is the same in these the modes, a bit each. 0 or
- * ASSAY_ENOMEM. */
+/* The files of a training and its validation, as the names say: by what is the same in these the modes, a bit each, and SEVERAL
+ * where two say the same one ("train_loss.csv", "training_loss.csv"). 0 or ASSAY_ENOMEM. */
 static int gather_modes(const metrics_place *p, assay_dict *rests, uint32_t **modes)
 {
     char rest[ASSAY_PATH_ROOM];
@@ -485,13 +486,13 @@ static int gather_modes(const metrics_place *p, assay_dict *rests, uint32_t **mo
         if (number == ASSAY_NO_ID)
             return ASSAY_ENOMEM;
         if (mode)
-            (*modes)[number] |= 1u << mode;
+            (*modes)[number] |= 1u << mode | ((*modes)[number] & 1u << mode ? SEVERAL : 0);
     }
     return ASSAY_OK;
 }
 
-/* The run of a file that has the rows of one mode, where another file has those of another; NULL: it is none, or *status
- * says why. */
+/* The run of a file that has the rows of one mode, where other files have those of others, one each; NULL: it is none, or
+ * *status says why. */
 static metrics_run *run_of_modes(metrics_place *p, const assay_dict *rests, const uint32_t *modes,
                                  const metrics_file *file, int *status)
 {
@@ -501,7 +502,7 @@ static metrics_run *run_of_modes(metrics_place *p, const assay_dict *rests, cons
     if (mode_of_name(file->path, rest) == 0)
         return NULL;
     const uint32_t said = modes[assay_dict_find(rests, rest, strlen(rest))];
-    if (!(said & train) || said == train)
+    if (!(said & train) || said == train || said & SEVERAL)
         return NULL;
     snprintf(key, sizeof key, "%s%s", BY_MODE, rest);
     snprintf(name, sizeof name, "%.*s", directory, directory ? file->path : "");

@@ -340,25 +340,20 @@ static int find_rows(metrics_place *p, database *d, const char *file, assay_erro
 static void name_behind(metrics_place *p, const metrics_file *file)
 {
     enum { PAGE_SIZE_AT = 16, CHANGES_AT = 24, PAGES_AT = 28, VALID_AT = 92 };
-    assay_store_file *open_file = NULL;
     uint8_t head[PAGE_HEAD];
-    size_t got = 0;
-    if (assay_store_open_file(p->store, file->path, &open_file, NULL) != ASSAY_OK)
-        return; /* opening it as a database tells why */
-    const int status = assay_store_read_at(open_file, 0, head, sizeof head, &got, NULL);
-    const uint64_t size = assay_store_file_size(open_file);
-    const uint64_t page = (uint64_t)head[PAGE_SIZE_AT] << 8 | head[PAGE_SIZE_AT + 1];
-    assay_store_close_file(open_file);
-    if (status != ASSAY_OK || got < sizeof head || memcmp(head + CHANGES_AT, head + VALID_AT, 4) != 0)
+    if (assay_store_read_head(p->store, file->path, head, sizeof head) < sizeof head) /* opening it as a database tells why */
         return;
+    if (memcmp(head + CHANGES_AT, head + VALID_AT, 4) != 0)
+        return;
+    const uint64_t page = (uint64_t)head[PAGE_SIZE_AT] << 8 | head[PAGE_SIZE_AT + 1];
     uint64_t pages = 0;
     for (int i = 0; i < 4; i++)
         pages = pages << 8 | head[PAGES_AT + i];
     const uint64_t end = pages * (page == 1 ? 65536 : page);
-    if (pages > 0 && size > end)
+    if (pages > 0 && file->size > end)
         assay_problems_add(&p->problems, ASSAY_PROBLEM_BEHIND, -1, file->path, (int64_t)end,
                            "%s: %llu bytes stand behind its last page, which SQLite does not read", file->path,
-                           (unsigned long long)(size - end));
+                           (unsigned long long)(file->size - end));
 }
 
 int mlflow_db_divide(metrics_place *p, const metrics_file *file, assay_error *err)
