@@ -113,7 +113,7 @@ static int read_file(const char *path, const char *magic, size_t ceiling, assay_
     if (fd < 0) {
         struct stat st;
         const int why = errno;
-        if (why == ENOENT && lstat(path, &st) == 0) /* a link, or it came in between: not what is absent */
+        if (why == ENOENT && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) /* a file came in between: it was absent */
             return assay_fail(err, ASSAY_EIO, "%s: a link that leads nowhere", path);
         const int status = why == ENOENT || why == ENOTDIR ? ASSAY_ENOTFOUND : ASSAY_EIO;
         return assay_fail(err, status, "%s: cannot open: %s", path, strerror(why));
