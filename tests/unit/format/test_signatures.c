@@ -163,18 +163,29 @@ static void test_samples(void)
         assay_regex_free(compiled[i]);
 }
 
-/* A row of one class, with a link to each of its signatures. */
+/* A row of one class: how many signatures its page has, and of which roles. */
 static void put_class(const char *class, assay_buf *out)
 {
+    static const char *const roles[] = {"CAUSE", "CONSEQUENCE", "EITHER", "NOISE"};
+    enum { ROLES = sizeof roles / sizeof *roles };
+    size_t of_role[ROLES] = {0}, all = 0;
     char file[64];
     snprintf(file, sizeof file, "%s", class);
     for (char *at = file; *at; at++)
         *at = *at == '_' ? '-' : *at;
-    assay_put_format(out, "| %s |", class);
     for (size_t i = 0; i < COUNT; i++)
-        if (strcmp(table[i].class, class) == 0)
-            assay_put_format(out, " [%s](%s.md#%s)", table[i].id, file, table[i].id);
-    assay_put_format(out, " |\n");
+        for (size_t r = 0; r < ROLES && strcmp(table[i].class, class) == 0; r++)
+            if (strcmp(table[i].role, roles[r]) == 0) {
+                of_role[r]++;
+                all++;
+            }
+    assay_put_format(out, "| [%s](%s.md) | %zu |", class, file, all);
+    for (size_t r = 0; r < ROLES; r++)
+        if (of_role[r])
+            assay_put_format(out, " %zu |", of_role[r]);
+        else
+            assay_put_format(out, " |");
+    assay_put_format(out, "\n");
 }
 
 /* README.md as it has to be. */
@@ -184,7 +195,8 @@ static bool put_readme(const char *page, assay_buf *out)
     if (!end)
         return false;
     assay_put_bytes(out, page, (size_t)(begin - page));
-    assay_put_format(out, "%s| class | signatures, in their order |\n|---|---|\n", BEGIN);
+    assay_put_format(
+        out, "%s| class | signatures | CAUSE | CONSEQUENCE | EITHER | NOISE |\n|---|---|---|---|---|---|\n", BEGIN);
     for (size_t i = 0; i < COUNT; i++) {
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++)
