@@ -11,7 +11,7 @@ from torch import nn, optim
 from faulty import at, spoilt
 from loop import finish, fit, fleet, hook_for
 from nets import Chars, Deep, conv, dense
-from registry import adam, digits, sgd
+from registry import adam, digits, seeded, sgd
 from sets import Letters, Table
 
 Cause = namedtuple("Cause", "says step")
@@ -26,6 +26,21 @@ def cause(says, step=None):
         return made
 
     return register
+
+
+def cause_set(name):
+    """The trainings of a set of faults, and what enters them there and in CAUSES, as NAME_..."""
+    trainings = {}
+
+    def cause_of_set(says, step=None):
+        def register(made):
+            whole = "%s_%s" % (name, made.__name__)
+            trainings[whole], CAUSES[whole] = seeded(made), Cause(says, step)
+            return made
+
+        return register
+
+    return trainings, cause_of_set
 
 
 def from_step(of, first, spoil, until=10 ** 9):

@@ -6,8 +6,8 @@ import copy
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
-from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST
+from causes import CE, cause_set, from_step
+from causes_seventh import JUMPS, SMALL, STANDS, STILL, TOO_FAST
 from eighteenth_parts import Beats, Crossed, Euler, Load, adapted, citations, orbits, trained, workers_by_hand
 from fifteenth_parts import Averaged, gratings, signals
 from fifth_parts import Clouds, Curves, rng
@@ -15,20 +15,8 @@ from loop import finish, fit, fleet, hook_for, modes, register
 from seventeenth_parts import States, adam, by_hand, down, mlp
 from sixteenth_parts import F, Next, Tab, claims, frames, glyphs, swirl, tides
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("eighteenth")
 BCE, MSE, HUBER = nn.BCEWithLogitsLoss, nn.MSELoss, nn.SmoothL1Loss
-SMALL = "hardly|too small|" + STILL
-
-
-def cause(says, step=None):
-    def register_cause(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["eighteenth_" + made.__name__], CAUSES["eighteenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register_cause
 
 
 def known(seed):

@@ -3,26 +3,15 @@ schedules, loaders, workers. Written in one go, with the words that a right line
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from causes_seventh import Adapted, Blobs, Encoder, JUMPS, Masks, STANDS, STILL, Series, TOO_FAST, adapted, letters
 from faulty import spoilt
 from fifth_parts import Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import fit, fleet
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("eighth")
 TOO_SMALL = r"too small|hardly|vanish|underflow|exactly zero|no weight|" + STANDS
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["eighth_" + made.__name__], CAUSES["eighth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
 
 
 class Speech(nn.Module):

@@ -6,24 +6,13 @@ import copy
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST, Adapted, pretrained
 from fifth_parts import Attends, Clouds, Curves, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
-TRAININGS = {}
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["eleventh_" + made.__name__], CAUSES["eleventh_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
+TRAININGS, cause = cause_set("eleventh")
 
 
 class Translates(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from torch import nn, optim
 
 import loop
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST
 from faulty import at
@@ -16,19 +16,8 @@ from fifteenth_parts import (Averaged, CellLoss, Cells, Folded, Hour, Lead, Like
 from fifth_parts import rng
 from loop import fit, fleet
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("fifteenth")
 BCE = nn.BCEWithLogitsLoss
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["fifteenth_" + made.__name__], CAUSES["fifteenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
 
 
 class Back(nn.Module):

@@ -7,24 +7,13 @@ import torch
 from torch import nn, optim
 
 import loop
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_more import rates
 from faulty import at, spoilt
 from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
-TRAININGS = {}
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["fifth_" + made.__name__], CAUSES["fifth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
+TRAININGS, cause = cause_set("fifth")
 
 
 def sgd(n, lr, momentum=0.9, **more):

@@ -4,7 +4,7 @@ right line has, before any result of it was looked at."""
 import torch
 from torch import nn
 
-from causes import CAUSES, CE, Cause
+from causes import CE, cause_set
 from causes_fifth import adamw, sgd
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST
 from fifth_parts import Clouds, Memory, Patterns, Pixels, Stack, codes, swings
@@ -13,19 +13,8 @@ from fourteenth_parts import (Both, Boxes, Domains, Ema, Hops, Judged, Mixed, Qu
 from healthy_fourteenth import diffuse
 from loop import fit
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("fourteenth")
 NO_GRADIENT = STILL + "|exactly zero|got a gradient"
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["fourteenth_" + made.__name__], CAUSES["fourteenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
 
 
 def of(part, what=NO_GRADIENT):

@@ -3,24 +3,13 @@ several workers do wrong. Written in one go, with the words that a right line ha
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST, pretrained
 from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
-TRAININGS = {}
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["ninth_" + made.__name__], CAUSES["ninth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
+TRAININGS, cause = cause_set("ninth")
 
 
 def chain(seed, size, length=14, kinds=9, ahead=1, number=0):

@@ -6,28 +6,16 @@ import copy
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
-from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST
+from causes import CE, cause_set, from_step
+from causes_seventh import JUMPS, SMALL, STANDS, STILL, TOO_FAST
 from fifteenth_parts import Averaged, gratings, signals
 from fifth_parts import Clouds, rng
 from loop import finish, fit, fleet, hook_for, modes, register
 from seventeenth_parts import Bells, Grids, Links, Spiking, Splines, States, Tree, adam, by_hand, down, folds, hills, links, mlp
 from sixteenth_parts import Gpt, Next, Tab, claims, glyphs, sentences
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("seventeenth")
 BCE, MSE, HUBER = nn.BCEWithLogitsLoss, nn.MSELoss, nn.SmoothL1Loss
-SMALL = "hardly|too small|" + STILL
-
-
-def cause(says, step=None):
-    def register_cause(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["seventeenth_" + made.__name__], CAUSES["seventeenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register_cause
 
 
 def splines():

@@ -3,28 +3,18 @@ judges, policies, several tasks, workers. Written in one go, with the words that
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from faulty import spoilt
 from fifth_parts import Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("seventh")
 STANDS = r"loss.*(did not|hardly) f[ae]ll"
 TOO_FAST = r"learning rate|updates?.*large|loss.*rose|NaN|infinit|\binf\b|changed far more"
 JUMPS = r"loss.*(jump|rose|came back)"
 STILL = r"(not move|not moved|never|hardly move|no gradient|frozen|unchanged)"
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["seventh_" + made.__name__], CAUSES["seventh_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
+SMALL = "hardly|too small|" + STILL
 
 
 class Encoder(nn.Module):

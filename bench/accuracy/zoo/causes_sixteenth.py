@@ -8,8 +8,8 @@ import torch
 from torch import nn, optim
 
 import loop
-from causes import CAUSES, CE, Cause, from_step
-from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST
+from causes import CE, cause_set, from_step
+from causes_seventh import JUMPS, SMALL, STANDS, STILL, TOO_FAST
 from faulty import at
 from fifteenth_parts import Averaged
 from fifth_parts import rng
@@ -17,20 +17,8 @@ from loop import finish, fit, fleet, hook_for, modes, register
 from sixteenth_parts import (Echo, F, Gin, Gpt, Hear, LettersLoss, ListLoss, Locate, Next, Ranks, Tab, Tcn, Thick, by_gloo, claims, clipped_policy, echoes,
                              frames, glyphs, lists, maze, molecules, ring, sentences, spoken, swirl, tides)
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("sixteenth")
 BCE, HUBER = nn.BCEWithLogitsLoss, nn.SmoothL1Loss
-SMALL = "hardly|too small|" + STILL
-
-
-def cause(says, step=None):
-    def register_cause(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["sixteenth_" + made.__name__], CAUSES["sixteenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register_cause
 
 
 def nadam(net, rate=2e-3, **more):

@@ -3,26 +3,15 @@ in one go, with the words that a right line has; nobody had looked at rules or c
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from faulty import spoilt
 from fifth_parts import Attends, Clouds, Curves, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("sixth")
 STANDS = r"loss.*(did not|hardly) f[ae]ll"
 TOO_FAST = r"learning rate|updates?.*large|loss.*rose|NaN|infinit|\binf\b"
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["sixth_" + made.__name__], CAUSES["sixth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
 
 
 class Then(nn.Module):

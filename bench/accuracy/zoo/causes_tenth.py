@@ -8,25 +8,14 @@ import sys
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause, from_step
+from causes import CE, cause_set, from_step
 from causes_fifth import adamw, sgd
 from causes_ninth import Language, chain
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST, Adapted, pretrained
 from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import fit, fleet
 
-TRAININGS = {}
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["tenth_" + made.__name__], CAUSES["tenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
+TRAININGS, cause = cause_set("tenth")
 
 
 # -- what is fed

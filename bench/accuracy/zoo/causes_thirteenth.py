@@ -3,25 +3,14 @@ with categories, experts. Written in one go, with the words that a right line ha
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause
+from causes import CE, cause_set
 from causes_fifth import adamw, sgd
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST
 from fifth_parts import Clouds, Stack, rng
 from loop import finish, fit, fleet, hook_for, modes, register
 
-TRAININGS = {}
+TRAININGS, cause = cause_set("thirteenth")
 NO_GRADIENT = STILL + "|exactly zero|detach"
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["thirteenth_" + made.__name__], CAUSES["thirteenth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
 
 
 class Translator(nn.Module):

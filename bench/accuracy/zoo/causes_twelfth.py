@@ -3,24 +3,13 @@ go, with the words that a right line has, before any result of it was looked at.
 import torch
 from torch import nn, optim
 
-from causes import CAUSES, CE, Cause
+from causes import CE, cause_set
 from causes_fifth import adamw, sgd
 from causes_seventh import JUMPS, STANDS, STILL, TOO_FAST, Adapted, pretrained
 from fifth_parts import Cell, Clouds, Patterns, Stack, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
 
-TRAININGS = {}
-
-
-def cause(says, step=None):
-    def register(made):
-        def seeded(path, seed):
-            torch.manual_seed(seed)
-            made(path, seed)
-        TRAININGS["twelfth_" + made.__name__], CAUSES["twelfth_" + made.__name__] = seeded, Cause(says, step)
-        return made
-
-    return register
+TRAININGS, cause = cause_set("twelfth")
 
 
 class Resnet(nn.Module):

@@ -11,19 +11,12 @@ from eighteenth_parts import Beats, Bends, Crossed, Euler, Load, Neighbours, Seq
 from fifteenth_parts import Pool, gratings
 from fifth_parts import Clouds, Curves, rng
 from loop import fit
-from registry import TRAININGS
+from registry import healthy_set
 from seventeenth_parts import adam, by_hand, down, mlp
 from sixteenth_parts import F, Gpt, claims, echoes, glyphs, sentences, spoken, swirl, tides
 
 CE, BCE, MSE, HUBER = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.MSELoss, nn.SmoothL1Loss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_eighteenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("eighteenth")
 
 
 # -- what exists is tuned

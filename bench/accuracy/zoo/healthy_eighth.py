@@ -10,17 +10,10 @@ from causes_fifth import adamw, sgd
 from causes_seventh import Adapted, Encoder, Series, letters, pretrained
 from fifth_parts import Attends, Clouds, Curves, Patterns, Pixels, Stack, codes, rng
 from loop import finish, fit, fleet, hook_for, modes
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_eighth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("eighth")
 
 
 @healthy

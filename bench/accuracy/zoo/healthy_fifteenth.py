@@ -8,17 +8,10 @@ from fifteenth_parts import (Averaged, CellLoss, Cells, Folded, Hour, Lead, Like
                              counts, discs, field, folded, gratings, points, ratings, several, signals, specks, tags, wall, web)
 from fifth_parts import rng
 from loop import fit, fleet
-from registry import TRAININGS
+from registry import healthy_set
 
 CE, BCE = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_fifteenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("fifteenth")
 
 
 @healthy

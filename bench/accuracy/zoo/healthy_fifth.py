@@ -7,17 +7,10 @@ from torch import nn, optim
 
 from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_fifth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("fifth")
 
 
 def adamw(n, lr=2e-3, **more):

@@ -7,17 +7,10 @@ from causes_fifth import adamw, sgd
 from fifth_parts import Clouds, Patterns, Pixels, Stack, codes, rng
 from fourteenth_parts import Both, Boxes, Codes, Domains, Ema, Mixed, Quantised, Tower, Towers, gathered, policy, sharp, squares, taken, two_sources
 from loop import finish, fit, hook_for, modes, register
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_fourteenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("fourteenth")
 
 
 def diffuse(path, seed, least=0.05):

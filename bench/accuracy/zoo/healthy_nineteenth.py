@@ -9,19 +9,12 @@ from eighteenth_parts import trained
 from fifteenth_parts import signals, tags
 from fifth_parts import Clouds, Curves, rng
 from loop import finish, fit, hook_for, modes, register
-from registry import TRAININGS
+from registry import healthy_set
 from seventeenth_parts import adam, by_hand, down, mlp
 from sixteenth_parts import F, claims, tides
 
 CE, BCE, MSE = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.MSELoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_nineteenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("nineteenth")
 
 
 @healthy

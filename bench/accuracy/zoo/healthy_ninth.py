@@ -8,17 +8,10 @@ from causes_ninth import Language, chain
 from causes_seventh import Blobs, Masks, Series, letters
 from fifth_parts import Clouds, Curves, Patterns, Pixels, Stack, rng
 from loop import finish, fit, fleet, hook_for, modes
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_ninth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("ninth")
 
 
 class Stepped:

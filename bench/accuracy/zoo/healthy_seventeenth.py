@@ -10,19 +10,12 @@ from torch import nn, optim
 from fifteenth_parts import Pool, gratings, signals
 from fifth_parts import Clouds, rng
 from loop import finish, fit, fleet, hook_for, modes, register
-from registry import TRAININGS
+from registry import healthy_set
 from seventeenth_parts import Bells, Grids, Links, Spiking, Splines, States, Tree, adam, by_hand, down, folds, hills, links, mlp
 from sixteenth_parts import F, Gpt, Next, Tab, Tcn, claims, frames, glyphs, sentences, swirl, tides
 
 CE, BCE, MSE, HUBER = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.MSELoss, nn.SmoothL1Loss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_seventeenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("seventeenth")
 
 
 class Drawn(nn.Module):

@@ -7,19 +7,12 @@ from causes_sixteenth import adamax, nadam, radam, rms
 from fifteenth_parts import Averaged
 from fifth_parts import rng
 from loop import finish, fit, fleet, hook_for, modes, register
-from registry import TRAININGS
+from registry import healthy_set
 from sixteenth_parts import (Echo, F, Gin, Gpt, Hear, LettersLoss, ListLoss, Locate, Next, Ranks, Tab, Tcn, Thick, by_gloo, claims, clipped_policy, echoes, frames,
                              glyphs, lists, maze, molecules, ring, sentences, spoken, swirl, tides)
 
 CE, BCE, HUBER = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.SmoothL1Loss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_sixteenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("sixteenth")
 
 
 @healthy

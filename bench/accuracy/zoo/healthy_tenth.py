@@ -10,17 +10,10 @@ from causes_seventh import Adapted, pretrained
 from causes_tenth import Denoises, Pairs, by_torch, noised, ratings
 from fifth_parts import Attends, Clouds, Curves, Memory, Patterns, Pixels, Stack, codes, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_tenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("tenth")
 
 
 @healthy

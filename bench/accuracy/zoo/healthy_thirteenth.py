@@ -6,17 +6,10 @@ from causes_fifth import adamw, sgd
 from causes_thirteenth import Columns, Denoiser, Experts, Graph, Nodes, Pairs, Translator, act, both, noisy, sentences, table, views
 from fifth_parts import Clouds, Stack, rng
 from loop import fit, fleet
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_thirteenth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("thirteenth")
 
 
 @healthy

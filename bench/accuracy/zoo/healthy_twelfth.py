@@ -9,17 +9,10 @@ from causes_seventh import Adapted, pretrained
 from causes_twelfth import Factors, Houses, Lm, Ratings, Recurrent, Resnet, Text, of_batches
 from fifth_parts import Clouds, Patterns, Stack, rng, swings
 from loop import finish, fit, fleet, hook_for, modes
-from registry import TRAININGS
+from registry import healthy_set
 
 CE = nn.CrossEntropyLoss
-
-
-def healthy(made):
-    def seeded(path, seed):
-        torch.manual_seed(seed)
-        made(path, seed)
-    TRAININGS["zoo_twelfth_" + made.__name__] = seeded
-    return made
+healthy = healthy_set("twelfth")
 
 
 @healthy

@@ -12,6 +12,22 @@ def healthy(made):
     return made
 
 
+def seeded(made):
+    """The same training, whose weights and draws follow from the seed as well."""
+    def of_seed(path, seed):
+        torch.manual_seed(seed)
+        made(path, seed)
+    return of_seed
+
+
+def healthy_set(name):
+    """What enters the healthy trainings of a set, as zoo_NAME_..."""
+    def healthy_of_set(made):
+        TRAININGS["zoo_%s_%s" % (name, made.__name__)] = seeded(made)
+        return made
+    return healthy_of_set
+
+
 def digits(seed, images=False):
     torch.manual_seed(seed)
     return Table("digits", seed, images)
