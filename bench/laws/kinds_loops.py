@@ -371,8 +371,8 @@ def updated_within_backward():
     return with_optimizer(lambda net: torch.optim.SGD(net.parameters(), lr=0.0), begin=begin)
 
 
-@kind
-def closure():
+def by_closure(make, **changes):
+    """The optimizer computes the loss itself, as often as it likes."""
     def step(net, optimizer, loss, step, x, y):
         def again():
             optimizer.zero_grad()
@@ -380,19 +380,17 @@ def closure():
             value.backward()
             return value
         optimizer.step(again)
-    return with_optimizer(lambda net: torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4), step=step, only="float32")
+    return with_optimizer(make, step=step, **changes)
+
+
+@kind
+def closure():
+    return by_closure(lambda net: torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4), only="float32")
 
 
 @kind
 def closure_adam():
-    def step(net, optimizer, loss, step, x, y):
-        def again():
-            optimizer.zero_grad()
-            value = loss(net(x), y)
-            value.backward()
-            return value
-        optimizer.step(again)
-    return with_optimizer(lambda net: torch.optim.Adam(net.parameters(), lr=1e-3), step=step)
+    return by_closure(lambda net: torch.optim.Adam(net.parameters(), lr=1e-3))
 
 
 # ---- several workers ----

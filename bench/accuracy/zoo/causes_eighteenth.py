@@ -354,16 +354,7 @@ def likelihood_without_its_minus(path, seed):
 def cleared_in_the_wrong_branch(path, seed):
     """Gradients are cleared when the number of steps can be divided by 4000."""
     data, net = Clouds(seed), mlp(20, 48, 6)
-    opt, loss, plain, hook = adam(net, 1e-3), CE(), data.batch(32), hook_for(path, 1)
-    register(hook, net, opt)
-    hook.register_loss(loss)
-    for step in range(220):
-        hook.set_mode(modes.TRAIN)
-        if step % 4000 == 0:
-            opt.zero_grad()
-        loss(net(plain(step)[0]), plain(step)[1]).backward()
-        opt.step()
-    finish(hook)
+    fit(path, net, data.batch(32), CE(), adam(net, 1e-3), 220, clear=lambda s: s % 4000 == 0)
 
 
 @cause(r"(?i)" + SMALL + "|no weight", 0)

@@ -209,14 +209,7 @@ def a_worker_with_half_the_scale(path, seed):
 @cause(r"(?i)not cleared|added|kept|clear", 0)
 def slopes_of_ever(path, seed):
     data, net = Clouds(seed), splines()
-    opt, loss, plain, hook = adam(net, 1e-3), CE(), data.batch(32), hook_for(path, 1)
-    register(hook, net, opt)
-    hook.register_loss(loss)
-    for step in range(220):
-        hook.set_mode(modes.TRAIN)
-        loss(net(plain(step)[0]), plain(step)[1]).backward()
-        opt.step()
-    finish(hook)
+    fit(path, net, data.batch(32), CE(), adam(net, 1e-3), 220, clear=lambda s: False)
 
 
 @cause(r"(?i)gradient|" + STILL, 0)

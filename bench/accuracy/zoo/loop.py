@@ -65,9 +65,9 @@ def finish(*hooks):
 
 
 def fit(path, net, batch, loss, optimizer, steps, every=1, held=None, eval_every=50, eval_batches=1, schedule=None, clip=None,
-        accumulate=1, change=None, after=None, scale=None, autocast=False, forward=None, evaluate=None, updated=None, **options):
+        accumulate=1, change=None, after=None, scale=None, autocast=False, forward=None, evaluate=None, updated=None, clear=None, **options):
     """Trains one network and records it. `forward(net, x)` where it is not net(x); evaluate(net) sets the mode where it is
-    not net.eval(); updated(step, net) comes behind the update."""
+    not net.eval(); updated(step, net) comes behind the update; clear(step): are gradients cleared? None: at every step."""
     forward = forward or (lambda net, x: net(x))
     hook = hook_for(path, every, **options)
     register(hook, net, optimizer)
@@ -77,7 +77,8 @@ def fit(path, net, batch, loss, optimizer, steps, every=1, held=None, eval_every
         net.train()
         if change:
             change(step, net, 0)
-        optimizer.zero_grad(set_to_none=True)
+        if clear is None or clear(step):
+            optimizer.zero_grad(set_to_none=True)
         for turn in range(accumulate):
             x, y = batch(step * accumulate + turn)
             with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
