@@ -87,8 +87,8 @@ class Trial:
         self.refresh()
 
     def __repr__(self):
-        return "<assay.Trial %s: %d workers, %d steps, %d tensors>" % (
-            self.path, len(self.workers()), len(self._recording.infos), len(self._recording.tensors))
+        counts = (len(self.workers()), "worker"), (len(self._recording.infos), "step"), (len(self._recording.tensors), "tensor")
+        return "<assay.Trial %s: %s>" % (self.path, ", ".join("%d %s%s" % (n, what, "" if n == 1 else "s") for n, what in counts))
 
     def _repr_html_(self):
         problems, missing = self.problems(), self.incomplete()
