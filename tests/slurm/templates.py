@@ -155,9 +155,9 @@ def test_why(checks, slurm, expected):
     slurm.wait(late, lambda tasks: "step 3" in slurm.text(cut / ("slurm-%s.out" % late)))
     slurm.call("scancel", late)  # as at a time limit its exit code says nothing
     said = dead / "assay-why.txt"
-    for is_there in (lambda: said.exists() and "What was looked at" in said.read_text(), (cut / "assay-why.txt").exists):
+    for answer in (said, cut / "assay-why.txt"):
         end = time.monotonic() + 60
-        while time.monotonic() < end and not is_there():  # slurmctld does not wait for it
+        while time.monotonic() < end and "What was looked at" not in slurm.text(answer):  # slurmctld does not wait for its end
             time.sleep(0.2)
     last = slurm.sbatch("-D", well, well / "job")  # what is behind it is behind the epilog of why.sbatch, too
     slurm.wait(last)
