@@ -388,6 +388,10 @@ def test_gradients_that_are_kept():
     assert said(lambda step, first: not first, auto=False) == {"scalar/gradients_kept_0": [2.0, 4.0, 6.0, 8.0, 10.0]}
     late = said(lambda step, first: step < 8 or not first)
     assert late == {"scalar/gradients_kept_0": [1.0, 2.0, 3.0, 4.0]}, late
+    # A training that cleared 200 times is looked at at every 20th update, until one is kept: then at each.
+    late = said(lambda step, first: not first or step < 225 or step > 255, steps=300)
+    assert late == {"scalar/gradients_kept_0": [float(n) for n in range(1, 17)]}, late
+    assert said(lambda step, first: not first or step < 225 or step > 235, steps=300) == {}  # no look falls into these
 
 
 def test_gradients_of_a_training_before():

@@ -275,8 +275,9 @@ class AutoHook(assay_hook.Hook):
                 self._account(now - self._step_began)
             else:
                 self._plain.append(now - self._step_began - self._ring.cost)
-        for part in filter(None, (self._copies, self._laws)):
-            part.finish()
+        if self._copies or self._laws:
+            for part in filter(None, (self._copies, self._laws)):
+                part.finish()
         if mode is not self.mode:
             self.mode = mode
             if self._steps[mode.value] is None:
@@ -508,7 +509,7 @@ class AutoHook(assay_hook.Hook):
             names = self._fed_names[prefix] = ["%s%d" % (prefix, index) for index in range(len(values))]
         elif not due and not labels:  # all have been declared that will be
             if train:
-                self._ring.hold(zip(names, values), False)
+                self._ring.hold(names, values, False)
             return
         began, tensor = time.perf_counter(), assay_hook._torch().Tensor
         if due:
@@ -521,7 +522,7 @@ class AutoHook(assay_hook.Hook):
                     written[name] = 1
                     self._save_torch(name, value)
                 if train:
-                    self._ring.hold(((name, value),), due)
+                    self._ring.hold((name,), (value,), due)
         if due:
             assay_hook._lib.assay_hook_charge(self._handle, FILES)
             self._fed_cost += time.perf_counter() - began

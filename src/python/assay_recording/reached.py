@@ -7,6 +7,7 @@ import weakref
 import assay_hook
 
 UPDATES = 20  # in which a gradient has to come
+CLEARED, SELDOM = 200, 20  # updates in which gradients were cleared; from then on one of so many is looked at
 
 
 class Reached:
@@ -32,20 +33,30 @@ class Reached:
 
 class Kept:
     """Looks at one small weight of an optimizer: is what is added to its gradient behind an update added to that update's own gradient? PyTorch counts what
-    is written to a tensor, so nothing has to be compared, nor waited for."""
+    is written to a tensor, so nothing has to be compared, nor waited for. Who cleared gradients so often clears them: then it looks now and then, as
+    a call for each gradient is felt where steps are short."""
 
     def __init__(self, number):
         self.number, self.parameter, self.left, self.version, self.kept, self.times = number, None, None, 0, None, 0
+        self.updates, self.handle = 0, None  # the latter: of PyTorch's call before a gradient is added
+
+    def is_due(self):
+        """Is the update that has just been made looked at?"""
+        self.updates += 1
+        return self.updates <= CLEARED or self.handle is not None or self.updates % SELDOM == 0
 
     def updated(self, optimizer):
         """The optimizer has used the gradients."""
+        if self.updates > CLEARED and self.updates % SELDOM and not self.times:
+            self.handle.remove()
+            self.handle = self.left = None
+            return
         if self.parameter is None and optimizer is not None:
             strided = assay_hook._torch().strided
             held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad and p.grad is not None and p.grad.layout == strided]
             self.parameter = min(held, key=lambda p: p.numel(), default=None)
-            if self.parameter is not None:
-                self.parameter.register_hook(self.before_added)
         if self.parameter is not None:
+            self.handle = self.handle or self.parameter.register_hook(self.before_added)
             self.left, self.kept = self.parameter.grad, None
             self.version = self.left._version if self.left is not None else 0
 
@@ -89,7 +100,8 @@ def begin(hook, optimizer):
     @assay_hook._goes_on
     def updated(hook):
         kept.updated(held())
-    return lambda: look(hook), lambda: updated(hook)
+    return (lambda: look(hook) if kept.handle is not None or reached.updates <= UPDATES else None,
+            lambda: updated(hook) if kept.is_due() else None)
 
 
 def parameters(hook):

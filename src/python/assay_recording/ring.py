@@ -44,12 +44,12 @@ class Ring:
     def _drop_fed(self):
         self._fed_size -= self._fed.popleft()[2]
 
-    def hold(self, named, saved):
+    def hold(self, names, values, saved):
         """Inputs or labels of the current step. Of what is saved only the place: who writes there overwrites older ones, too."""
         if not self._fed or self._fed[-1][0] != self.number:
             self._fed.append([self.number, [], 0])
         step, size, tensor = self._fed[-1], 0, assay_hook._torch().Tensor
-        for name, value in named:
+        for name, value in zip(names, values):
             if isinstance(value, tensor):
                 kept = None if saved else value.detach() if value.requires_grad else value
                 step[1].append((name, kept, value._version, value.data_ptr()))
