@@ -23,6 +23,8 @@ struct assay_store {
     void *root;               /* the backend's; the same for all stores of the place */
     assay_store_place *place; /* shared with them */
     char *unlisted;           /* assay_store_listed_whole(); owned */
+    char *outside;            /* assay_store_outside(); owned */
+    bool several;             /* such links */
     assay_dict *notes;        /* assay_store_note(): path, NUL, text; owned */
     uint32_t notes_taken;
     assay_dict *opened; /* assay_store_keep_sizes(); NULL: sizes are not kept; owned */
@@ -65,8 +67,9 @@ struct assay_store_ops {
     /* Both or neither: of storages that know more of files than their names. */
     void (*pack)(const assay_store *store, assay_buf *out);
     int (*unpack)(assay_store *store, assay_cursor *in);
-    bool (*leads_out)(assay_store *store, const char *path);         /* NULL: never */
-    const char *(*outside)(const assay_store *store, bool *several); /* NULL: there are no links */
+    bool (*leads_out)(assay_store *store, const char *path); /* NULL: never */
+    /* Of the links in a directory that was listed: see assay_store_outside(). NULL: there are no links. */
+    const char *(*outside)(const assay_store *store, const char *directory, bool *several);
     bool listed_whole; /* a directory that cannot be listed fails the trial: see assay_store_listed_whole() */
     bool contradicts;  /* it may list a name and not find it: see storage.c */
     bool summed;       /* read_at() compares checksums */

@@ -18,6 +18,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/vec.h"
 #include "store/backend.h"
 
 /* ---- links ---- */
@@ -173,19 +174,25 @@ typedef struct ahead {
  */
 enum { ASKED_AFTER_A_WAIT = 1024 };
 
+/* Of the links in a directory that lead out of the root. */
+typedef struct outward {
+    char *path; /* of the first in byte order; owned */
+    bool several;
+} outward;
+
 typedef struct posix_root {
     int number;
     char *only; /* the trial is this file in the directory, and the rest is not there; NULL: all of it. Owned */
     int below;  /* -1: not open */
     char directory[64];
-    size_t length;     /* of its path; 0: none */
-    unsigned in_a_row; /* files opened in it */
-    bool no_nowait;    /* reading what is in memory only is not supported here */
-    unsigned waits;    /* files that may still be opened ahead */
-    unsigned asked;    /* of those, ever */
-    ahead *ahead;      /* [AHEAD] once one was; owned */
-    char *outside;     /* of the links listed so far that lead out, the first in byte order; NULL: none. Owned */
-    bool several;      /* there are more of them */
+    size_t length;              /* of its path; 0: none */
+    unsigned in_a_row;          /* files opened in it */
+    bool no_nowait;             /* reading what is in memory only is not supported here */
+    unsigned waits;             /* files that may still be opened ahead */
+    unsigned asked;             /* of those, ever */
+    ahead *ahead;               /* [AHEAD] once one was; owned */
+    assay_dict *linked;         /* directories that were listed, with links that lead out; NULL: none is */
+    ASSAY_VEC(outward) outside; /* of each of them */
     assay_links links;
 } posix_root;
 
@@ -312,7 +319,10 @@ static void posix_close(assay_store *store)
         close(root->below);
     close(root->number);
     assay_links_release(&root->links);
-    free(root->outside);
+    for (size_t i = 0; i < root->outside.count; i++)
+        free(root->outside.list[i].path);
+    free(root->outside.list);
+    assay_dict_free(root->linked);
     free(root->only);
     free(root);
 }
@@ -340,26 +350,48 @@ static bool posix_leads_out(assay_store *store, const char *path)
 #endif
 }
 
-/* Remembers a link that leads out of the trial, to name it. Without memory it stays unnamed. */
+/* Those of a directory; NULL: there are none, or it was not listed. */
+static outward *find_outward(const posix_root *root, const char *directory)
+{
+    const uint32_t number = root->linked ? assay_dict_find(root->linked, directory, strlen(directory)) : ASSAY_NO_ID;
+    return number < root->outside.count ? &root->outside.list[number] : NULL;
+}
+
+static outward *add_outward(posix_root *root, const char *directory)
+{
+    outward *known = find_outward(root, directory);
+    if (known || !ASSAY_VEC_RESERVE(&root->outside, 1))
+        return known;
+    if (!root->linked)
+        root->linked = assay_dict_new();
+    if (!root->linked || assay_dict_add(root->linked, directory, strlen(directory)) == ASSAY_NO_ID)
+        return NULL;
+    outward *added = &root->outside.list[root->outside.count++];
+    *added = (outward){0};
+    return added;
+}
+
+/* Remembers a link that leads out of the root, to name it. Without memory it stays unnamed. */
 static void note_link(assay_store *store, const char *directory, const char *name)
 {
-    posix_root *root = store->root;
     char *path = directory[0] ? assay_path_join(directory, name) : assay_copy_text(name);
-    if (path && posix_leads_out(store, path) && (!root->outside || strcmp(path, root->outside) != 0)) {
-        bool first = !root->outside || strcmp(path, root->outside) < 0;
-        root->several = root->outside != NULL;
-        char *later = first ? root->outside : path;
-        root->outside = first ? path : root->outside;
-        path = later;
+    outward *to = path && posix_leads_out(store, path) ? add_outward(store->root, directory) : NULL;
+    if (to && (!to->path || strcmp(path, to->path) != 0)) {
+        to->several = to->path != NULL;
+        if (!to->path || strcmp(path, to->path) < 0) {
+            char *later = to->path;
+            to->path = path;
+            path = later;
+        }
     }
     free(path);
 }
 
-static const char *posix_outside(const assay_store *store, bool *several)
+static const char *posix_outside(const assay_store *store, const char *directory, bool *several)
 {
-    const posix_root *root = store->root;
-    *several = root->several;
-    return root->outside;
+    const outward *of = find_outward(store->root, directory);
+    *several = of && of->several;
+    return of ? of->path : NULL;
 }
 
 /* Reads the whole directory as terminated names, one behind the other. */

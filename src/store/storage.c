@@ -211,6 +211,7 @@ void assay_store_close(assay_store *store)
     assay_dict_free(store->notes);
     assay_dict_free(store->opened);
     free(store->unlisted);
+    free(store->outside);
     free(store->location);
     free(store);
 }
@@ -326,13 +327,32 @@ static bool is_excluded(const assay_store *store, const char *path)
     return store->ops->list_ahead && assay_listings_exclude(&store->place->listings, path);
 }
 
+/* Takes what links lead out of the root from a directory that this store looks at, whichever store of the place listed it.
+ * Without memory none is named. */
+static void take_links(assay_store *store, const char *directory)
+{
+    bool several = false;
+    const char *path = store->ops->outside ? store->ops->outside(store, directory, &several) : NULL;
+    if (!path)
+        return;
+    const int order = store->outside ? strcmp(path, store->outside) : -1;
+    store->several = store->several || several || (store->outside && order != 0);
+    char *first = order < 0 ? assay_copy_text(path) : NULL;
+    if (first) {
+        free(store->outside);
+        store->outside = first;
+    }
+}
+
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     assay_error why = {{0}};
-    /* A directory is listed once for each opening; watching opens anew. */
+    /* A directory is listed once for each place; watching opens anew. */
     const assay_names *known = assay_listings_find(&store->place->listings, directory);
-    if (known && assay_names_copy(known, out) == ASSAY_OK)
+    if (known && assay_names_copy(known, out) == ASSAY_OK) {
+        take_links(store, directory);
         return ASSAY_OK;
+    }
     if (known) {
         store->no_memory = store->no_memory || !err;
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
@@ -351,6 +371,7 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
         assay_names_release(out);
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
     }
+    take_links(store, directory);
     if (!is_failure(store, status))
         return status;
     keep_unlisted(store, status, directory, err ? err : &why);
@@ -369,6 +390,7 @@ int assay_store_list_root(assay_store *store, assay_names *borrowed, assay_error
         assay_names_release(&names);
         known = assay_listings_find(&store->place->listings, "");
     }
+    take_links(store, "");
     *borrowed = known ? *known : (assay_names){0};
     borrowed->borrowed = true;
     return ASSAY_OK;
@@ -435,8 +457,8 @@ bool assay_store_leads_out(assay_store *store, const char *path)
 
 const char *assay_store_outside(const assay_store *store, bool *several)
 {
-    *several = false;
-    return store->ops->outside ? store->ops->outside(store, several) : NULL;
+    *several = store->several;
+    return store->outside;
 }
 
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)

@@ -97,8 +97,8 @@ int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, as
  * on); false else, and for storages without links. */
 bool assay_store_leads_out(assay_store *store, const char *path);
 
-/* Of the symbolic links in the directories listed so far, one that leads out of the root: the first in byte order, in
- * the store's memory until the next listing. NULL: none does. *several: there are more. */
+/* Of the symbolic links in the directories that this store has listed so far, one that leads out of the root: the first in
+ * byte order, in the store's memory until the next listing. NULL: none does. *several: there are more. */
 const char *assay_store_outside(const assay_store *store, bool *several);
 
 /* By what a change of a file or directory is noticed without reading it: equal stamps, nothing happened. */

@@ -294,6 +294,18 @@ def files_of_modes(w):
     w.checks.expect(len(t) == 1 and t[0]["metrics"]["kind"] == "tb" and t[0]["modes"]["TRAIN"]["steps"] == t[0]["modes"]["PREDICT"]["steps"] == 9, "CatBoost's directory: %s" % t)
 
 
+def links_of_runs(w):
+    """A link that leads out of a run's directory is that run's, whichever rank listed the others."""
+    place = w.root / "links"
+    for i in range(5):
+        logs.write(place / ("run_%d" % i) / "metrics.csv", "step,loss\n" + "".join("%d,%g\n" % (k, 9 - k) for k in range(9)))
+    logs.write(w.root / "elsewhere.txt", "x")
+    (place / "run_1" / "link.txt").symlink_to(w.root / "elsewhere.txt")
+    bodies = [w.run(place, ranks=n) for n in w.ranks]
+    found = [t["name"] for t in bodies[0][1]["trials"] if any("link leads out" in p["text"] for p in t["problems"])]
+    w.checks.expect(len({str(b[2]) for b in bodies}) == 1 and found in ([], ["run_1"]), "links in runs: %s" % found)
+
+
 def parts_of_tables(w):
     """A column says of what each row is, and where a comma does not divide cells, it is a decimal one."""
     for name, text in (("split", "step,split,loss\n" + "".join("%d,train,%g\n%d,val,%g\n" % (i, 9 - i, i, 20 - i) for i in range(9))),

@@ -260,6 +260,42 @@ static void test_beside(void)
     end();
 }
 
+/* Which links lead out is said of what a store has listed itself, though another one of its place did so before. */
+static void test_beside_links(void)
+{
+    static const char *const links[] = {"sub/a", "sub/b", "z"};
+    assay_names names = {0};
+    assay_store *beside = NULL;
+    char path[4200];
+    bool several = true;
+    begin(NULL);
+    workspace_text(&space, "sub/file", "");
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        snprintf(path, sizeof path, "%s/%s", space.root, links[i]);
+        CU_ASSERT_EQUAL_FATAL(symlink("/", path), 0);
+    }
+    CU_ASSERT_EQUAL_FATAL(assay_store_open_beside(store, &beside, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_store_list(store, "sub", &names, NULL), ASSAY_OK);
+    assay_names_release(&names);
+    const char *out = assay_store_outside(store, &several);
+    if (out) { /* the system can tell */
+        CU_ASSERT_STRING_EQUAL(out, "sub/a");
+        CU_ASSERT_TRUE(several);
+        CU_ASSERT_PTR_NULL(assay_store_outside(beside, &several));
+        CU_ASSERT_EQUAL(assay_store_list_root(store, &names, NULL), ASSAY_OK);
+        CU_ASSERT_EQUAL(assay_store_list_root(beside, &names, NULL), ASSAY_OK);
+        CU_ASSERT_STRING_EQUAL(assay_store_outside(store, &several), "sub/a");
+        CU_ASSERT_STRING_EQUAL(assay_store_outside(beside, &several), "z");
+        CU_ASSERT_FALSE(several);
+        CU_ASSERT_EQUAL(assay_store_list(beside, "sub", &names, NULL), ASSAY_OK);
+        assay_names_release(&names);
+        CU_ASSERT_STRING_EQUAL(assay_store_outside(beside, &several), "sub/a");
+        CU_ASSERT_TRUE(several);
+    }
+    assay_store_close(beside);
+    end();
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"same bytes", test_same_bytes},
@@ -268,6 +304,7 @@ int main(void)
                            {"opened ahead, then changed", test_changed},
                            {"absence", test_absence},
                            {"another store of the place", test_beside},
+                           {"links that stores of a place list", test_beside_links},
                            {"names of packed trials in S3", test_packed_names},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/storage", tests);
