@@ -2,9 +2,9 @@
  *
  * Axis 0 holds the samples; a unit is one element of the other axes, or a channel (axis 1) with its positions pooled.
  * activity = 100 * #{x > 0} / samples; a unit is dead below threshold_inactivity; fires when 100 * dead / units exceeds
- * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. With
- * only_relu the output of a module that is known to be another function, and a tensor with a negative element, are no
- * ReLU's, and one with elements that are not finite says nothing of units: none of them is tested. */
+ * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. A
+ * worker's tensor with elements that are not finite is left out. With only_relu the output of a module that is known to
+ * be another function, and a tensor with a negative element, are no ReLU's: neither is tested. */
 #include <assay/module.h>
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const assay_param_def params[] = {
      .initial = "False",
      .help =
          "Leave out tensors that no ReLU made, by the type of their module where it is recorded, and by their values: with elements that are "
-         "negative or not finite."},
+         "negative."},
     {0},
 };
 
@@ -61,7 +61,7 @@ static bool may_be_relu(const assay_trial *trial, const assay_tensor_view *const
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const assay_stats *s = items[i]->stats;
-        if (s && (s->min < 0 || s->nan + s->pos_inf + s->neg_inf > 0))
+        if (s && s->min < 0)
             return false;
     }
     return true;

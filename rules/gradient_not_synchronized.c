@@ -18,6 +18,7 @@
  * A single jump of a weight, as by a flipped bit, rises only once: ReplicaDivergence finds it. A weight with a single
  * value (zero biases, a normalisation's ones) may be equal by chance and does not count as replicated. If weights are
  * averaged periodically (averaging.h), the steps between are not tested. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "averaging.h"
@@ -129,6 +130,9 @@ static int add_tensor(const assay_trial *trial, assay_series *series, const assa
         const assay_result *result = assay_view_result(view, k, items[i]);
         if (!result || !result->of.change.found)
             continue;
+        if (result->of.change.same_shape &&
+            (isnan(result->of.change.squares) || isnan(result->of.change.reference_squares)))
+            return ASSAY_OK; /* NaN is no distance, and where all have it they are no replicas by that */
         others = others || !assay_trial_relation(trial, items[i]->tensor, items[i]->worker).known ||
                  assay_trial_peers(trial, items[i]->tensor, items[i]->worker) != items[i]->worker;
         compared++;

@@ -134,19 +134,15 @@ static inline double history_residual(double value, double level, double c)
     return asinh(value / c) - asinh(level / c);
 }
 
-/* The score of a value; infinite where it is not finite. False without enough of a past. */
+/* The score of a value. False without enough of a past, and where it is not finite: ExplodingTensor judges that. */
 static inline bool history_look(const history *histories, int mode, const history_asked *asked, double linear,
                                 double value, history_score *score)
 {
     const history *h = &histories[mode];
     const uint64_t window = asked->window;
-    if (h->count < asked->least)
+    if (h->count < asked->least || !isfinite(value))
         return false;
     *score = (history_score){.level = history_level(h)};
-    if (!isfinite(value)) {
-        score->r = score->z = score->size = INFINITY;
-        return true;
-    }
     if (score->level == 0 || h->start == 0) /* zero is no scale: what was off has come on */
         return true;
     score->r = history_residual(value, score->level, history_unit(h, linear));
@@ -164,8 +160,6 @@ static inline bool history_spike(const history *histories, int mode, const histo
                                  const history_score *score)
 {
     const double rise = value - score->level;
-    if (!isfinite(value))
-        return true;
     if (!(score->r > HISTORY_BEYOND * histories[mode].record && rise > (asked->ratio - 1) * fabs(score->level)))
         return false;
     const history_scale scale = history_scale_of(histories);
@@ -261,7 +255,7 @@ static inline bool history_lasts(const history_curve *c, const history *historie
         const double value = row.value[HISTORY_VALUE];
         if (history_mode(row.value[HISTORY_MODE]) != mode)
             continue;
-        if (!isfinite(value) || !history_look(histories, mode, &c->asked, linear, value, &score))
+        if (!history_look(histories, mode, &c->asked, linear, value, &score))
             return false;
         const double rise = value - score.level;
         if (!(score.z > HISTORY_LASTING * c->asked.threshold && rise > c->asked.share / 2 * start && score.r > record &&

@@ -1,7 +1,8 @@
 /* layer.h - the share of inactive units of a layer, pooled over workers (DeadRelu, SaturatedActivation).
  *
  * A unit's activity is the percentage of samples for which it lies inside the measured range. Counts are added over the
- * workers of the step; if the shapes after axis 0 differ, each worker is a separate layer. */
+ * workers of the step; if the shapes after axis 0 differ, each worker is a separate layer. What has elements that are not finite tells
+ * nothing of units, and is left out. */
 #pragma once
 
 #include <assay/rule.h>
@@ -20,7 +21,9 @@ typedef struct layer_limits {
 static inline const assay_units *layer_units(const assay_step_view *view, const layer_limits *limits,
                                              const assay_tensor_view *item)
 {
-    const assay_result *result = assay_view_result(view, limits->measure, item);
+    const assay_stats *s = item->stats;
+    const bool finite = !s || s->nan + s->pos_inf + s->neg_inf == 0;
+    const assay_result *result = finite ? assay_view_result(view, limits->measure, item) : NULL;
     return result && result->of.units.samples && result->of.units.units ? &result->of.units : NULL;
 }
 

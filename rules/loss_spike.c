@@ -1,7 +1,7 @@
 /* loss_spike.c - LossSpike: a loss that jumps far above its own past.
  *
  * For each tensor, worker and mode: x = mean of the tensor, compared with the steps before it as history.h says. A
- * value that is not finite fires if there is a past. value = x, threshold = the level before. */
+ * value that is not finite is left out. value = x, threshold = the level before. */
 #include <stdio.h>
 
 #include "history.h"

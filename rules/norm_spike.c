@@ -8,7 +8,7 @@
  *            threshold, x > ratio * median, and x also exceeds its own past, if it has one: near the end of a training
  *            single batches differ by orders of magnitude, from worker to worker as from step to step
  *
- * x that is not finite fires, or is left out with only_finite. value = z, threshold = the limit of z. A flipped bit of
+ * x that is not finite is left out, or fires against workers where only_finite is false. value = z, threshold = the limit of z. A flipped bit of
  * an exponent multiplies a norm by a large power of two, far beyond what a batch does. */
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static const assay_param_def params[] = {
     ASSAY_INT_PARAM(
         "num_steps", "1", 1, 1000000,
         "Consecutive saved steps at which a worker must leave the others; with more than one also by a norm that is too small."),
-    ASSAY_BOOL_PARAM("only_finite", "False", "Leave out norms that are not finite, which ExplodingTensor judges."),
+    ASSAY_BOOL_PARAM("only_finite", "True", "Leave out norms that are not finite, which ExplodingTensor judges."),
     {0},
 };
 

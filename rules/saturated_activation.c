@@ -1,7 +1,7 @@
 /* saturated_activation.c - SaturatedActivation: layers whose tanh or sigmoid units get inputs at the flat ends.
  * docs/rules/SaturatedActivation.md.
  *
- * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); a unit is
+ * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (what is not finite is left out); a unit is
  * saturated below threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled.
  * The type of the module tells the activation where it is recorded, else the name ("tanh" before "sigmoid"), else the
  * parameter activation; tensors of which none is known are left out. */

@@ -34,7 +34,7 @@ static inline uint32_t same_tensor(const assay_slot_view *slot, uint32_t i)
     return n;
 }
 
-/* Are all elements one value? Such tensors are equal by chance: zero biases, a normalisation's ones. Of one element
+/* Are all elements one value, or NaN? Such tensors are equal by chance: zero biases, a normalisation's ones. Of one element
  * alone whole numbers say nothing. */
 static inline bool is_one_value(const assay_tensor_view *item)
 {
@@ -43,7 +43,7 @@ static inline bool is_one_value(const assay_tensor_view *item)
         return item->reduction[ASSAY_DIGEST] <= 0;
     if (!s && has_range_alone(item))
         return item->reduction[ASSAY_MIN] == item->reduction[ASSAY_MAX];
-    return !s || s->count == 0 || (s->min == s->max && (s->count > 1 || s->min == rint(s->min)));
+    return !s || s->count == s->nan || (s->min == s->max && (s->count > 1 || s->min == rint(s->min)));
 }
 
 /* Says that tensors are averaged every so often. */

@@ -32,6 +32,11 @@ uint32_t law_input(const law_step *step, const char *output)
     return at ? law_tensor(step, "%.*s_input_%s", (int)(at - output), output, at + sizeof OUTPUT - 1) : ASSAY_NO_TENSOR;
 }
 
+bool law_finite(const assay_tensor_view *item)
+{
+    return item->stats->nan + item->stats->pos_inf + item->stats->neg_inf == 0;
+}
+
 static bool all_finite(const double *x, uint64_t n)
 {
     double sum = 0;
@@ -40,7 +45,7 @@ static bool all_finite(const double *x, uint64_t n)
     return isfinite(sum);
 }
 
-const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item)
+const assay_sketch *law_sketch_now(const law_step *step, int measure, const assay_tensor_view *item)
 {
     const assay_result *result =
         item && assay_view_has_values(item) ? assay_view_result(step->view, measure, item) : NULL;
@@ -48,11 +53,13 @@ const assay_sketch *law_sketch(const law_step *step, int measure, const assay_te
     /* of what is shorter than a double no sum of squares is beyond it; a row's scale may be none */
     const bool known = s && measure != OF_NORMALISED && s->columns > 1 && !s->before && item->dtype != ASSAY_FLOAT64 &&
                        law_rounding(item->dtype) > 0;
-    if (!s || (known ? item->stats->nan + item->stats->pos_inf + item->stats->neg_inf > 0
-                     : !all_finite(s->squares, s->groups * s->columns) ||
-                           (s->before && !all_finite(s->squares_before, s->groups * s->columns))))
-        return NULL;
-    return s;
+    return s && (known ? law_finite(item) : all_finite(s->squares, s->groups * s->columns)) ? s : NULL;
+}
+
+const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item)
+{
+    const assay_sketch *s = law_sketch_now(step, measure, item);
+    return s && s->before && !all_finite(s->squares_before, s->groups * s->columns) ? NULL : s;
 }
 
 bool law_stands(const assay_sketch *s)
@@ -63,7 +70,8 @@ bool law_stands(const assay_sketch *s)
 
 const assay_function *law_function(const law_step *step, const assay_tensor_view *item)
 {
-    const assay_result *result = assay_view_has_values(item) ? assay_view_result(step->view, OF_FUNCTION, item) : NULL;
+    const assay_result *result =
+        assay_view_has_values(item) && law_finite(item) ? assay_view_result(step->view, OF_FUNCTION, item) : NULL;
     return result && result->of.function.found ? &result->of.function : NULL;
 }
 

@@ -122,13 +122,16 @@ const assay_tensor_view *law_item(const law_step *step, int slot, uint32_t tenso
 uint32_t law_tensor(const law_step *step, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The tensor that an output, X_output_N, was computed of, X_input_N; ASSAY_NO_TENSOR: there is none. */
 uint32_t law_input(const law_step *step, const char *output);
-/* A sketch without NaN and infinities; NULL: none. */
+/* A sketch without NaN and infinities; NULL: none. The second says nothing of the saved step before. */
 const assay_sketch *law_sketch(const law_step *step, int measure, const assay_tensor_view *item);
+const assay_sketch *law_sketch_now(const law_step *step, int measure, const assay_tensor_view *item);
 /* Likewise, of samples, by the measure of images, which of two axes is that of rows. */
 const assay_sketch *law_images(const law_step *step, int images, int rows, const assay_tensor_view *item);
 /* Is a tensor what it was at the saved step before? Figures of a batch that stand were not updated: the module was in eval. */
 bool law_stands(const assay_sketch *s);
-/* What its output is of a module's input; NULL: unknown. */
+/* Of an item with statistics: is every element of it finite? */
+bool law_finite(const assay_tensor_view *item);
+/* What its output is of a module's input; NULL: unknown, or not finite. */
 const assay_function *law_function(const law_step *step, const assay_tensor_view *item);
 /* Adds the row of such a function, of so many elements. */
 int law_add_fit(const law_step *step, const assay_tensor_view *item, double elements, int law, int variant,

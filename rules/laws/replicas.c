@@ -38,7 +38,7 @@ static int test_tensor(const law_step *step, int slot, int measure, uint32_t ten
     const assay_sketch **sketch = calloc(workers, sizeof *sketch);
     ASSAY_HAVE(sketch);
     for (uint32_t w = 0; w < workers; w++)
-        there += (sketch[w] = law_sketch(step, measure, law_item(step, slot, tensor, w))) != NULL;
+        there += (sketch[w] = law_sketch_now(step, measure, law_item(step, slot, tensor, w))) != NULL;
     for (uint32_t a = 0; there > 1 && a < workers && 2 * most < there; a++) {
         uint32_t agree = 0;
         for (uint32_t b = 0; sketch[a] && b < workers; b++)
@@ -49,9 +49,12 @@ static int test_tensor(const law_step *step, int slot, int measure, uint32_t ten
         }
     }
     const bool none = most < 2 || 2 * most < there;
+    uint32_t another = with; /* with none that is right, `with` too is told by how far it is from one of the others */
+    for (uint32_t w = 0; w < workers; w++)
+        another = another == with && sketch[w] ? w : another;
     for (uint32_t w = 0; status == ASSAY_OK && most > 0 && w < workers; w++) {
         double out[LAW_WIDTH] = {0};
-        if (!sketch[w] || !compare(sketch[w], sketch[with], dtype, out))
+        if (!sketch[w] || !compare(sketch[w], sketch[none && w == with ? another : with], dtype, out))
             continue;
         if (none) /* nobody is right */
             out[LAW_RATIO] = INFINITY;

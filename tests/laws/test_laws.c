@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "rule/params.h"
 #include "rule/verdict.h"
+#include "not_finite.h"
 #include "told.h"
 #include "variants.h"
 #include "world.h"
@@ -448,6 +449,7 @@ int main(void)
         return 2;
     }
     CU_TestInfo tests[] = {{"every rule keeps the laws", every_rule_keeps_the_laws},
+                           {"a NaN counts in no rule that is not about it", not_finite_counts_nowhere},
                            {"every rule survives failing allocations", every_rule_survives_failing_allocations},
                            {"every rule refuses bad parameters", every_rule_refuses_bad_parameters},
                            {"every rule has its page", every_rule_has_its_page},

@@ -30,6 +30,7 @@ typedef struct maker {
     uint32_t *id, *slot;                /* of tensor t: its id in the trial, its slot */
     sample (*saved)[WORLD_WORKERS];     /* [t * WORLD_STEPS + step][worker] */
     sample (*elsewhere)[WORLD_WORKERS]; /* the other trial's */
+    const world_spoil *spoil;           /* NULL: values may be anything */
     bool failed;
 } maker;
 
@@ -64,8 +65,10 @@ static void *take(maker *m, size_t count, size_t size)
 static double random_value(maker *m, uint32_t t)
 {
     static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e300, 1e-300, 0.5, -1};
-    if (below(m, 60) == 0)
-        return odd[below(m, sizeof odd / sizeof *odd)];
+    if (below(m, 60) == 0) {
+        const double x = odd[below(m, sizeof odd / sizeof *odd)];
+        return m->spoil && !isfinite(x) ? 0 : x;
+    }
     if (m->left > 0 && below(m, 4) == 0 && m->left >= sizeof(double)) {
         double any;
         memcpy(&any, m->bytes, sizeof any);
@@ -183,6 +186,33 @@ static void make_samples(maker *m)
         }
 }
 
+static bool is_spoilt(const maker *m, uint32_t t, int step, uint32_t worker)
+{
+    const world_spoil *spoil = m->spoil;
+    return spoil && spoil->harm != WORLD_UNHARMED && t == spoil->tensor && step >= spoil->from && step < spoil->to &&
+           (spoil->worker < 0 || worker == (uint32_t)spoil->worker);
+}
+
+/* Samples share their values, so those that are spoilt get some of their own. */
+static void spoil_samples(maker *m)
+{
+    for (uint32_t t = 0; t < m->tensors; t++)
+        for (int step = 0; step < WORLD_STEPS; step++)
+            for (uint32_t worker = 0; worker < WORLD_WORKERS && !m->failed; worker++) {
+                sample *s = &m->saved[(size_t)t * WORLD_STEPS + (size_t)step][worker];
+                if (!is_spoilt(m, t, step, worker))
+                    continue;
+                if (m->spoil->harm == WORLD_ABSENT) {
+                    s->raw = false;
+                    continue;
+                }
+                const double *whole = s->value;
+                s->value = take(m, s->elements, sizeof *s->value);
+                for (uint64_t i = 0; !m->failed && i < s->elements; i++)
+                    s->value[i] = m->spoil->harm == WORLD_ALL_NAN || i == s->elements / 2 ? NAN : whole[i];
+            }
+}
+
 static const sample *reference_of(maker *m, const assay_measure *measure, uint32_t t, int step, uint32_t worker,
                                   int *at)
 {
@@ -295,6 +325,8 @@ static const assay_tensor_view *make_item(maker *m, uint32_t t, int step, uint32
                                 .place = place};
     for (int kind = 0; kind < ASSAY_KINDS; kind++)
         reduction[kind] = random_value(m, t);
+    for (int kind = 0; kind < ASSAY_KINDS && is_spoilt(m, t, step, worker); kind++)
+        reduction[kind] = NAN;
     for (uint32_t k = 0; k < need->measure_count; k++)
         place[k] = k + 1;
     for (uint32_t k = 0; k < need->measure_count; k++)
@@ -329,7 +361,7 @@ static void make_slot(maker *m, uint32_t slot, int step, assay_slot_view *out)
         for (uint32_t worker = 0; worker < WORLD_WORKERS && m->slot[t] == slot; worker++) {
             bool missing = below(m, 12) == 0;
             const assay_tensor_view *item = missing ? NULL : make_item(m, t, step, worker);
-            if (item)
+            if (item && !(is_spoilt(m, t, step, worker) && m->spoil->harm == WORLD_ABSENT))
                 items[out->count++] = item;
         }
     qsort(items, out->count, sizeof *items, by_tensor);
@@ -385,19 +417,15 @@ static void make_claims(maker *m)
     assay_manifest_sort(claims);
 }
 
-bool world_make(world *w, const assay_instance *instance, uint64_t seed)
-{
-    return world_make_of(w, instance, seed, NULL, 0);
-}
-
-bool world_make_of(world *w, const assay_instance *instance, uint64_t seed, const void *bytes, size_t size)
+static bool fill(world *w, const assay_instance *instance, uint64_t seed, const void *bytes, size_t size,
+                 const world_spoil *spoil)
 {
     static char names[][12] = {"worker_0", "worker_1", "worker_2"}, mine[] = "generated", theirs[] = "another";
     static char *workers[] = {names[0], names[1], names[2]};
     *w = (world){.instance = instance, .arena = assay_arena_new((size_t)1 << 28)};
     if (!w->arena)
         return false;
-    maker m = {.w = w, .random = seed * 0x9E3779B97F4A7C15u + 1, .bytes = bytes, .left = size};
+    maker m = {.w = w, .random = seed * 0x9E3779B97F4A7C15u + 1, .bytes = bytes, .left = size, .spoil = spoil};
     w->catalog.workers = w->catalog.expected_workers = WORLD_WORKERS;
     w->catalog.worker = workers;
     assay_problems_init(&w->catalog.problems);
@@ -416,11 +444,27 @@ bool world_make_of(world *w, const assay_instance *instance, uint64_t seed, cons
     w->other.name = theirs;
     w->rule.other = instance->need->other_trial ? &w->other : NULL;
     make_samples(&m);
+    spoil_samples(&m);
     w->other.tensor_modes = w->trial.tensor_modes;
     make_views(&m);
     if (!m.failed)
         make_claims(&m);
     return !m.failed;
+}
+
+bool world_make(world *w, const assay_instance *instance, uint64_t seed)
+{
+    return fill(w, instance, seed, NULL, 0, NULL);
+}
+
+bool world_make_of(world *w, const assay_instance *instance, uint64_t seed, const void *bytes, size_t size)
+{
+    return fill(w, instance, seed, bytes, size, NULL);
+}
+
+bool world_make_spoilt(world *w, const assay_instance *instance, uint64_t seed, const world_spoil *spoil)
+{
+    return fill(w, instance, seed, NULL, 0, spoil);
 }
 
 void world_release(world *w)

@@ -188,7 +188,7 @@ def dead_relu(folder):
         made.step(step, "TRAIN", step, {"worker_%d" % w: {"a_relu_output": a, "gradient/a_relu_output": a * 0}
                                         for w, a in enumerate(arrays)})
     made.step(7, "TRAIN", 7, {"worker_0": {"a_relu_output": numpy.zeros((4, 2))},
-                              "worker_1": {"a_relu_output": numpy.array([0.0, 1.0, math.inf])}})
+                              "worker_1": {"a_relu_output": numpy.array([0.0, 1.0, 2.0])}})
 
     def expected(window, channel, start=0):
         shares = [(s, dead_share(sum(steps[max(0, s - window + 1):s + 1], []), channel)) for s in range(start, 7)]
@@ -239,8 +239,9 @@ def dead_relu_window_of_saved_steps(folder):
 @case
 def saturated(folder):
     made = Made(folder)
-    x = numpy.array([[20.0, 0.0, math.nan, -20.0]] * 3)
+    x = numpy.array([[20.0, 0.0, 30.0, -20.0]] * 3)
     made.step(0, "TRAIN", 0, {"tanh_sigmoid_input": x, "my_sigmoid_input": x, "plain_input": x})
+    made.step(1, "TRAIN", 1, {"my_sigmoid_input": numpy.where(x == 30.0, math.nan, x)})  # says nothing of units
     return made.end(), [
         rule("names", "SaturatedActivation", lambda e: [(f["tensor"], f["value"]) for f in e["findings"]] ==
              [("tanh_sigmoid_input", 75.0)] and e["datapoints"] == 2),

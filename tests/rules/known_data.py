@@ -779,7 +779,8 @@ def units_of_a_relu(folder):
     dead = numpy.zeros((16, 8))
     dead[0, 0], broken = 1, numpy.full((16, 8), numpy.nan)
     return layer(folder, lambda s: dead if s < 4 else broken), [
-        rule("by values", "DeadRelu", lambda e: e["steps"] == [0, 1, 2, 3], tensor_regex="act", only_relu=True)]
+        rule("by values", "DeadRelu", lambda e: e["steps"] == [0, 1, 2, 3], tensor_regex="act", only_relu=True),
+        rule("any", "DeadRelu", lambda e: e["steps"] == [0, 1, 2, 3], tensor_regex="act")]
 
 
 if __name__ == "__main__":
