@@ -15,7 +15,8 @@
 enum {
     ASSAY_S3_ETAG = 72,       /* room for an ETag and its terminator */
     ASSAY_S3_PIECE = 8 << 20, /* larger objects are read in ranges of so many bytes */
-    ASSAY_S3_FEW_PAGES = 10,  /* of a listing, 1000 objects each: listing each directory alone takes hardly fewer */
+    ASSAY_S3_FEW_PAGES =
+        30, /* of a listing, 1000 objects each, one behind the other: more take longer than directories side by side */
 };
 
 /* ---- the session ---- */

@@ -252,7 +252,7 @@ static int take_shared(const s3_root *root, s3_tree *tree)
     return status;
 }
 
-/* A trial of up to 10 pages is listed by one request a page; a larger one costs these for nothing. */
+/* A trial of few pages is listed by one request a page; a larger one costs these for nothing. */
 int s3_tree_of_few(s3_root *root, assay_error *err)
 {
     assay_error why = {""};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many requests a trial in S3 takes: one listing for each 1000 objects, up to 10 000, whatever the trial's layout; one GET for each
+"""How many requests a trial in S3 takes: one listing for each 1000 objects, up to 30 000, whatever the trial's layout; one GET for each
 object that is needed, however often the engine looks into it.
 
     requests.py --assay PROGRAM --ranks 1 3 ...
@@ -93,13 +93,20 @@ class Suite(s3_suite.Suite):
                         self.checks.expect(len(lists) == -(-objects // 1000), "%s, %s, %d ranks: %d objects: %s" % (name, command, ranks, objects, lists))
 
     def check_many(self):
-        """More than ten pages: those are given up, and each directory is listed alone, which is one for each 1000 of its names."""
+        """11 pages are 11 listings. More than 30, here of 100 objects, are given up, and each directory is listed alone, which is one for each page of its names."""
         with Server() as server:
-            server.put_steps("runs", "t/", 300, 18).end()  # 5400 objects of index/, as many of events/
-            for command, most in ((None, 12), ("verify", 40), ("why", 12)):
+            server.put_steps("runs", "t/", 300, 18).end()
+            objects = len(server.buckets["runs"])
+            for command in (None, "verify", "why"):
+                done, lists, _ = self.run(server, self.ranks[0], command)
+                self.checks.expect(len(lists) == -(-objects // 1000), "%d objects: %s: %s" % (objects, lists, done))
+        with Server() as server:
+            server.most_keys = 100
+            server.put_steps("runs", "t/", 300, 6).end()  # 1800 objects of index/, as many of events/
+            for command, most in ((None, 32), ("verify", 90), ("why", 32)):
                 done, lists, _ = self.run(server, self.ranks[0], command)
                 deep = [path for path in lists if path.endswith("prefix=t%2F") and "delimiter" not in path]
-                self.checks.expect(len(deep) == 10 and len(lists) <= 10 + most, "%d, %d of the whole: %s" % (len(lists), len(deep), done))
+                self.checks.expect(len(deep) == 30 and len(lists) <= 30 + most, "%d, %d of the whole: %s" % (len(lists), len(deep), done))
 
     def check_runs(self):
         """A place with several runs: the message says what to give, and that is taken."""
