@@ -76,6 +76,21 @@ def test_digest_of_several_trials(b):
     b.expect(digest_of(done.out) == told, "the report's digest is %s, told was %s" % (digest_of(done.out), told))
 
 
+def check_card(b, message, size):
+    """A message as workflows of Microsoft Teams take it: one adaptive card, whose schema knows no other members and values than these, in 28 KB."""
+    attachment = message["attachments"][0]
+    card = attachment["content"]
+    b.expect(set(message) == {"type", "attachments"} and message["type"] == "message" and len(message["attachments"]) == 1 and size <= 28000, "%s" % message)
+    b.expect(attachment == {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}, "%s" % attachment)
+    b.expect(set(card) == {"type", "$schema", "version", "body"} and card["type"] == "AdaptiveCard" and card["version"] == "1.4" and
+             card["$schema"] == "http://adaptivecards.io/schemas/adaptive-card.json" and card["body"], "%s" % card)
+    for block in card["body"]:
+        b.expect(set(block) == {"type", "spacing", "inlines"} and block["type"] == "RichTextBlock" and block["spacing"].lower() == "none", "%s" % block)
+        for run in block["inlines"]:
+            b.expect(set(run) == {"type", "weight", "text"} and run["type"] == "TextRun" and run["weight"].lower() in ("default", "lighter", "bolder"), "%s" % run)
+            b.expect(isinstance(run["text"], str) and run["text"] and "\n" not in run["text"], "%s" % run)
+
+
 def test_forms(b):
     styles = ("json", "slack", "sns", "teams")
     with Webhook() as hook:
@@ -102,9 +117,10 @@ def test_forms(b):
     b.expect(list(slack) == ["text"] and slack["text"].startswith("*assay: vanishing in trial dead_relu*\n"), "slack: %s" % slack)
     sns = json.loads(at["/sns"][0].body)
     b.expect(list(sns) == ["Subject", "Message"] and len(sns["Subject"]) <= 100 and sns["Subject"].isascii(), "sns: %s" % sns)
-    card = json.loads(at["/teams"][0].body)["attachments"][0]
-    runs = [block["inlines"][0]["text"] for block in card["content"]["body"]]
-    b.expect(card["contentType"].endswith("card.adaptive") and runs == [sns["Subject"], sns["Message"]], "teams: %s" % card)
+    for request in at["/teams"]:
+        check_card(b, json.loads(request.body), len(request.body))
+    runs = [block["inlines"][0]["text"] for block in json.loads(at["/teams"][0].body)["attachments"][0]["content"]["body"]]
+    b.expect(runs == [sns["Subject"], *sns["Message"].rstrip("\n").replace("\n\n", "\n \n").split("\n")], "teams: %s" % runs)
     end = json.loads(at["/end"][0].body)
     b.expect(end["exit_code"] == 1 and end["counts"]["IssuesFound"] == 2, "end: %s" % end)
     b.expect(at["/end"][0].headers["X-Team"] == "vision", "a header: %s" % at["/end"][0].headers)

@@ -153,6 +153,35 @@ static void test_forms(void)
     CU_ASSERT_STRING_EQUAL(body(NOTIFY_SNS, &(assay_message){"end", subject, "", NULL, 0}), expected);
 }
 
+/* Each line is a block, and what JSON makes of a text does not grow beyond what Teams takes. */
+static void test_cards(void)
+{
+    static const char block[] =
+        "{\"type\": \"RichTextBlock\", \"spacing\": \"None\", \"inlines\": [{\"type\": \"TextRun\", ";
+    char expected[1500], text[30001];
+    snprintf(
+        expected, sizeof expected,
+        "{\"type\": \"message\", \"attachments\": [{\"contentType\": \"application/vnd.microsoft.card.adaptive\", "
+        "\"contentUrl\": null, \"content\": {\"type\": \"AdaptiveCard\", "
+        "\"$schema\": \"http://adaptivecards.io/schemas/adaptive-card.json\", \"version\": \"1.4\", \"body\": ["
+        "%s\"weight\": \"Bolder\", \"text\": \"a <b>\"}]}, %s\"weight\": \"Default\", \"text\": \"one & *two*\"}]}, "
+        "%s\"weight\": \"Default\", \"text\": \" \"}]}, %s\"weight\": \"Default\", \"text\": \"\\\"x\\\"\"}]}]}}]}",
+        block, block, block, block);
+    CU_ASSERT_STRING_EQUAL(body(NOTIFY_TEAMS, &(assay_message){"finding", "a <b>", "one & *two*\n\n\"x\"\n", NULL, 0}),
+                           expected);
+    static const char *const hostile[] = {"\1", "\n", "\1\n", "\xc3\xa9", "\xff", "\"\n", "y"};
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        const size_t unit = strlen(hostile[i]);
+        for (size_t at = 0; at + unit < sizeof text; at += unit)
+            memcpy(text + at, hostile[i], unit + 1);
+        assay_buf out;
+        assay_buf_init(&out, 1 << 20);
+        notify_put_body(NOTIFY_TEAMS, &(assay_message){"end", text, text, NULL, 0}, &out);
+        CU_ASSERT(assay_buf_status(&out) == ASSAY_OK && out.size < 20000);
+        assay_buf_release(&out);
+    }
+}
+
 static const char *mail(const char *json, const char *subject, const char *text)
 {
     assay_buf out;
@@ -201,10 +230,8 @@ static void test_mail(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"webhooks", test_webhooks},
-                           {"files with secrets", test_secret_files},
-                           {"message forms", test_forms},
-                           {"mail", test_mail},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"webhooks", test_webhooks},   {"files with secrets", test_secret_files},
+                           {"message forms", test_forms}, {"cards", test_cards},
+                           {"mail", test_mail},           CU_TEST_INFO_NULL};
     return unit_main("notify", tests);
 }
