@@ -341,8 +341,8 @@ static void name_behind(metrics_place *p, const metrics_file *file)
 {
     enum { PAGE_SIZE_AT = 16, CHANGES_AT = 24, PAGES_AT = 28, VALID_AT = 92 };
     uint8_t head[PAGE_HEAD];
-    if (assay_store_read_head(p->store, file->path, head, sizeof head) <
-        sizeof head) /* opening it as a database tells why */
+    /* Where the head cannot be read, opening the file as a database tells why. */
+    if (assay_store_read_head(p->store, file->path, head, sizeof head) < sizeof head)
         return;
     if (memcmp(head + CHANGES_AT, head + VALID_AT, 4) != 0)
         return;
