@@ -120,8 +120,9 @@ static bool is_of_time(const report_diagnosis *d)
 static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *trial, const tally *n, assay_buf *out)
 {
     report_diagnosis diagnosis;
-    if (report_diagnose(outcome, trial, &diagnosis) != ASSAY_OK) {
-        assay_put_format(out, "out of memory");
+    const int status = report_diagnose(outcome, trial, &diagnosis);
+    if (status != ASSAY_OK) { /* no words: what is written without them would look like a verdict */
+        out->status = out->status == ASSAY_OK ? status : out->status;
         return;
     }
     /* what is slow is no piece of advice beside rules that passed */
