@@ -17,8 +17,16 @@ size_t assay_text_put_character(assay_buf *out, const char *text, size_t left)
 
 void assay_text_put_clean(assay_buf *out, const char *text, size_t length)
 {
-    for (size_t at = 0; at < length;)
-        at += assay_text_put_character(out, text + at, length - at);
+    for (size_t at = 0; at < length;) {
+        size_t plain = 0; /* nearly all text is, and is put at once */
+        while (at + plain < length && text[at + plain] >= ' ' && text[at + plain] <= '~')
+            plain++;
+        if (plain > 0)
+            assay_put_bytes(out, text + at, plain);
+        else
+            plain = assay_text_put_character(out, text + at, length - at);
+        at += plain;
+    }
 }
 
 void assay_text_put_blanks(assay_buf *out, size_t count)
