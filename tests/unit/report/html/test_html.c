@@ -15,15 +15,19 @@
 #include "random.h"
 #include "unit.h"
 
-enum { LIMIT = 5000000, RULES = 40, NAME = 10000, TENSORS = 300, WORKERS = 70 };
+enum { LIMIT = 5000000, RULES = 40, TENSORS = 300, WORKERS = 70 };
 enum { MODES = 1 << ASSAY_MODE_TRAIN | 1 << ASSAY_MODE_EVAL };
 
 static const assay_report_origin origin = {
     .version = "9.9", .library = "serial", .command = "assay run <script>alert(1)</script>", .host = "<b>node</b>"};
 
+/* Names and notes, in bytes: the longest are for few trials, since hundreds of them fill a page with less. */
+enum { LONGEST = 10000, LONG = 1000 };
+
 /* One trial that all trials of the outcome share, so that hundreds of large ones take the memory of one. */
 typedef struct made {
-    size_t trials, steps;
+    size_t trials, steps, name; /* its size */
+    uint32_t findings;          /* a rule */
     assay_job job;
     assay_trial info;
     assay_catalog catalog;
@@ -62,9 +66,9 @@ static char *hostile_name(size_t number, size_t size)
     return name;
 }
 
-static void put_name(assay_buf *out, size_t number)
+static void put_name(assay_buf *out, size_t number, size_t size)
 {
-    char *name = hostile_name(number, NAME);
+    char *name = hostile_name(number, size);
     assay_json_put_text(out, name);
     free(name);
 }
@@ -77,13 +81,13 @@ static void make_job(made *m)
     assay_put_format(&text, "{\"trials\": [");
     for (size_t i = 0; i < m->trials; i++) {
         assay_put_format(&text, "%s{\"path\": \"p%zu\", \"name\": ", i ? ", " : "", i);
-        put_name(&text, i);
+        put_name(&text, i, m->name);
         assay_put_format(&text, "}");
     }
     assay_put_format(&text, "], \"rules\": [");
     for (size_t i = 0; i < RULES; i++) {
         assay_put_format(&text, "%s{\"rule\": \"ExplodingTensor\", \"name\": ", i ? ", " : "");
-        put_name(&text, i);
+        put_name(&text, i, m->name);
         assay_put_format(&text, "}");
     }
     assay_put_format(
@@ -93,7 +97,7 @@ static void make_job(made *m)
         "\"predictions\": \"p\"}], \"images\": {\"tensor\": \"i\", \"most\": 100, \"classes\": [");
     for (size_t i = 0; i < 50; i++) {
         assay_put_format(&text, i ? ", " : "");
-        put_name(&text, i);
+        put_name(&text, i, m->name);
     }
     assay_put_format(&text, "]}, \"output\": {\"formats\": [\"html\"]}}");
     int status = assay_job_parse("j", text.data, text.size, &assay_report_forms, &m->job, &err);
@@ -128,8 +132,8 @@ static void make_trial(made *m)
                             .tensor_modes = m->tensor_modes};
     memset(m->tensor_modes, MODES, sizeof m->tensor_modes);
     for (uint32_t i = 0; i < TENSORS; i++) {
-        char *tensor = hostile_name(i, NAME);
-        assay_dict_add(m->info.tensors, tensor, NAME);
+        char *tensor = hostile_name(i, m->name);
+        assay_dict_add(m->info.tensors, tensor, m->name);
         free(tensor);
     }
     for (size_t i = 0; i < m->steps; i += 2)
@@ -144,11 +148,11 @@ static void make_trial(made *m)
 
 static void make_rules(made *m)
 {
-    char *note = hostile_name(3, NAME);
+    char *note = hostile_name(3, m->name);
     for (size_t i = 0; i < RULES; i++) {
         m->rules[i].instance = m->job.rules[i];
         CU_ASSERT_FATAL(assay_verdict_init(&m->rules[i].verdict, ASSAY_MAX_FINDINGS) == ASSAY_OK);
-        for (uint32_t k = 0; k < 300; k++)
+        for (uint32_t k = 0; k < m->findings; k++)
             assay_findings_add(assay_verdict_findings(&m->rules[i].verdict),
                                &(assay_finding){.step = (int64_t)(k * 7 % m->steps),
                                                 .tensor = k % TENSORS,
@@ -157,7 +161,7 @@ static void make_rules(made *m)
                                                 .threshold = INFINITY,
                                                 .note = note});
         assay_verdict_message(&m->rules[i].verdict, "%s\n%s", note, note);
-        assay_put_bytes(assay_verdict_text(&m->rules[i].verdict), note, NAME);
+        assay_put_bytes(assay_verdict_text(&m->rules[i].verdict), note, m->name);
         m->rules[i].verdict.status = ASSAY_ISSUES_FOUND;
     }
     free(note);
@@ -242,9 +246,9 @@ static void make_curves(made *m)
     }
 }
 
-static void make(made *m, size_t trials, size_t steps)
+static void make(made *m, size_t trials, size_t steps, size_t name)
 {
-    *m = (made){.trials = trials, .steps = steps};
+    *m = (made){.trials = trials, .steps = steps, .name = name, .findings = trials > 6 ? 30 : 300};
     make_job(m);
     make_trial(m);
     make_rules(m);
@@ -328,11 +332,11 @@ static void check_page(const assay_buf *page)
         CU_ASSERT_EQUAL(count_of(page, never[i]), 0);
 }
 
-static void check_size(size_t trials, size_t steps, size_t least)
+static void check_size(size_t trials, size_t steps, size_t name, size_t least)
 {
     made m;
     assay_buf page;
-    make(&m, trials, steps);
+    make(&m, trials, steps, name);
     assay_buf_init(&page, ASSAY_REPORT_CEILING);
     CU_ASSERT_EQUAL(report_put_html(&m.report, &origin, &page), ASSAY_OK);
     printf("%zu trials: %zu bytes ", trials, page.size);
@@ -345,17 +349,17 @@ static void check_size(size_t trials, size_t steps, size_t least)
 
 static void one_huge_trial(void)
 {
-    check_size(1, UNIT_SANITIZED ? 1000 : 20000, 500000);
+    check_size(1, UNIT_SANITIZED ? 1000 : 20000, LONGEST, 500000);
 }
 
 static void several_huge_trials(void)
 {
-    check_size(UNIT_SANITIZED ? 2 : 6, UNIT_SANITIZED ? 100 : 4000, 1000000);
+    check_size(UNIT_SANITIZED ? 2 : 6, UNIT_SANITIZED ? 100 : 4000, UNIT_SANITIZED ? LONG : LONGEST, 1000000);
 }
 
 static void hundreds_of_huge_trials(void)
 {
-    check_size(UNIT_SANITIZED ? 8 : 200, UNIT_SANITIZED ? 50 : 100, 1000000);
+    check_size(UNIT_SANITIZED ? 8 : 200, UNIT_SANITIZED ? 50 : 100, LONG, 1000000);
 }
 
 /* Nothing to say is a page too. */
@@ -385,7 +389,7 @@ static void failing_allocations(void)
     made m;
     assay_buf whole;
     int status = ASSAY_ENOMEM;
-    make(&m, 2, 20);
+    make(&m, 2, 20, LONG);
     assay_buf_init(&whole, ASSAY_REPORT_CEILING);
     CU_ASSERT_EQUAL(report_put_html(&m.report, &origin, &whole), ASSAY_OK);
     for (int call = 1; status != ASSAY_OK && call < 10000000; call += 2 * call + 1) {
