@@ -10,7 +10,8 @@
  *              saved steps
  *
  *   never      no weight of the trial is replicated at any of its saved steps, NEVER_LEAST or more, where no topology
- *              says that they differ by design. value = d at the first
+ *              says that they differ by design, and none of them has another shape on some worker from the start, as
+ *              parts of one network have. value = d at the first
  *   begun      the same, where |W - W'| stays what it is while the norms change: all workers get the same updates, and
  *              began with other weights
  *   unlike     the same, where norms change by less than NORMS_MOVED: nothing tells the two from one another
@@ -304,6 +305,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     uint64_t averaged = 0, weights = 0, equal = 0;
     double norms = 0, distances = 0;
+    bool others = false;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
         assay_row row = assay_series_row(series, order[i]);
@@ -313,6 +315,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             weights++;
             averaged += t.between > 0;
             equal += was_replicated(&t);
+            others = others || isinf(distance(&t, 0));
             add_moves(&t, &norms, &distances);
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
@@ -321,8 +324,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         }
         i += t.count;
     }
-    const bool never =
-        assay_param_bool(rule->params, "never") && equal == 0 && !assay_trial_relation(rule->trial, 0, 0).known;
+    const bool never = assay_param_bool(rule->params, "never") && equal == 0 && !others &&
+                       !assay_trial_relation(rule->trial, 0, 0).known;
     const uint32_t which = norms <= NORMS_MOVED * (double)weights ? UNLIKE : distances < STAYS * norms ? BEGUN : NEVER;
     for (uint64_t i = 0; status == ASSAY_OK && never && i < count;) {
         track t = track_of(rule, series, order, count, assay_series_row(series, order[i]).tensor);

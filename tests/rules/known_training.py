@@ -215,6 +215,14 @@ def never_together(folder):
     return apart_from_the_start(folder, False), [apart("never")]
 
 
+@case
+def parts_of_one_network(folder):
+    """Each worker has layers of its own under the same names: one of them has another shape."""
+    return parallel(folder, 12, lambda s, w: {"fc1.weight": noise(50, w) + s * noise(70, w, 0.2), "fc2.weight": (noise(51, w) + s * noise(71, w, 0.2)).ravel()[:10 + w]},
+                    lambda s, w: {}), [rule("parts", "GradientNotSynchronized", {"status": "NoData"}, never=True),
+                                  rule("there", "MissingWorker", {"status": "NoIssuesFound"})]
+
+
 def in_figures(folder, weight):
     """weight(step, worker) and a bias of zeros, of three workers, as statistics."""
     made = Made(folder, workers=3, collections={"weights": "weight$", "biases": "bias$", "gradients": "^gradient"})
