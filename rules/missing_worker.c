@@ -8,6 +8,9 @@
  *           is at the last step that it wrote, its value 1
  *   never   a worker is known to the trial and wrote no step, or fewer are known than the collections file expects;
  *           value = how many are missing. Tested once, if at least two workers wrote
+ *   away    as absent, before the first step or behind the last one of a worker that closed its recording and went
+ *           through fewer steps than others (the fact `closed`): it joined later, has fewer data, takes part by turns, or
+ *           counts its own steps
  *
  * Workers that never write in a mode are not expected there: often only one worker evaluates. Where a topology says
  * that workers have pieces of tensors, the remark names those that cannot be put together without the worker. */
@@ -18,7 +21,7 @@
 
 #include "workers.h"
 
-enum { ABSENT, KILLED, NEVER };
+enum { ABSENT, AWAY, KILLED, NEVER };
 static const assay_param_def params[] = {
     ASSAY_INT_PARAM("num_steps", "1", 1, 1000000, "Consecutive saved steps a worker must miss."),
     {0},
@@ -55,6 +58,8 @@ typedef struct attendance {
     int64_t end;                 /* the last of all that it wrote, where it left in order; else INT64_MAX */
     int64_t missed[ASSAY_MODES]; /* steps in a row */
     bool here;
+    bool fewer, away; /* it went through fewer steps than others, and closed its recording; that was found */
+    int64_t newest;   /* of all steps that it wrote */
 } attendance;
 
 typedef struct roll {
@@ -135,10 +140,13 @@ static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_v
         snprintf(note, sizeof note, "wrote last at step %" PRId64, a->last);
     if (*missed >= num_steps)
         add_incomplete(r, info->step, w, note);
+    const int test = a->fewer && (a->last < 0 || info->step > a->newest) ? AWAY : ABSENT;
+    a->away = a->away || (test == AWAY && *missed >= num_steps);
     assay_finding finding = {.step = info->step,
                              .tensor = ASSAY_NO_TENSOR,
                              .worker = w,
-                             .test = ABSENT,
+                             .test = test,
+                             .value_unit = test,
                              .value = (double)*missed,
                              .threshold = (double)num_steps,
                              .note = note};
@@ -250,7 +258,8 @@ static double closed_at(const char *list, const char *name)
     return NAN;
 }
 
-/* Sets the end of workers that closed before the last step was written, and says who they are. */
+/* Finds workers with fewer steps than others, sets the end of those that closed before the last step was written, and says
+ * who these are. */
 static void note_leaves(roll *r, assay_verdict *verdict)
 {
     const char *closed = assay_trial_fact(r->rule->trial, "closed");
@@ -261,15 +270,19 @@ static void note_leaves(roll *r, assay_verdict *verdict)
         newest = fmax(newest, assay_series_row(r->series, i).value[TIME]);
     for (uint32_t w = 0; closed && w < r->workers; w++) {
         const char *name = assay_trial_worker(r->rule->trial, w);
-        if (r->worker[w].modes == 0 || !(closed_at(closed, name) < newest))
+        r->worker[w].fewer = r->worker[w].modes != 0 && !isnan(closed_at(closed, name));
+        if (!r->worker[w].fewer || closed_at(closed, name) >= newest)
             continue;
         r->worker[w].end = -1;
         if (count++ < NAMED)
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", count > 1 ? ", " : "", name);
     }
-    for (uint64_t i = 0; count > 0 && i < assay_series_count(r->series); i++) {
+    for (uint64_t i = 0; closed && i < assay_series_count(r->series); i++) {
         const assay_row row = assay_series_row(r->series, i);
-        if (row.worker < r->workers && r->worker[row.worker].end < INT64_MAX)
+        if (row.worker >= r->workers)
+            continue;
+        r->worker[row.worker].newest = row.step;
+        if (r->worker[row.worker].end < INT64_MAX)
             r->worker[row.worker].end = row.step;
     }
     if (count > 0)
@@ -301,7 +314,7 @@ static int test_closed(const roll *r, assay_verdict *verdict)
     return status;
 }
 
-/* Who wrote from when to when, for the report. */
+/* Who wrote from when to when, and who has steps of its own, for the report. */
 static void put_workers(const roll *r, assay_buf *json)
 {
     assay_put_format(json, "\"last_steps\": [");
@@ -312,6 +325,13 @@ static void put_workers(const roll *r, assay_buf *json)
         assay_json_put_text(json, assay_trial_worker(r->rule->trial, w));
         assay_put_format(json, ", \"step\": %" PRId64 "}", r->worker[w].last);
     }
+    assay_put_format(json, "]");
+    assay_put_format(json, ", \"away\": [");
+    for (uint32_t w = 0, n = 0; w < r->workers; w++)
+        if (r->worker[w].away) {
+            assay_put_format(json, n++ ? ", " : "");
+            assay_json_put_text(json, assay_trial_worker(r->rule->trial, w));
+        }
     assay_put_format(json, "]");
 }
 
@@ -352,12 +372,13 @@ const assay_rule_ops assay_rule_missing_worker = {
         "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that "
         "node."),
     .params = params,
-    .tests = ASSAY_TEXTS("absent", "killed", "never"),
+    .tests = ASSAY_TEXTS("absent", "away", "killed", "never"),
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units =
-        ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
+    .value_units = ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [AWAY] = "step(s) missed in a row",
+                               [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
     .sentences = ASSAY_TEXTS([ABSENT] = "{worker} wrote nothing at {when}",
+                             [AWAY] = "{worker} has no {when}, and closed its recording after fewer steps than others",
                              [KILLED] = "{worker} stopped without closing behind {when}",
                              [NEVER] = "{worker} never wrote anything"),
     .setup = times_setup,

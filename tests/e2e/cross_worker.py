@@ -33,7 +33,7 @@ FIRES = {
     "unsynchronized": {"ReplicaDivergence": {"step": AT},
                        "GradientNotSynchronized": {"step": AT - 1, "worker": "*", "test": "gradients"}},
     "duplicate": {"DuplicateShard": {"step": 1, "worker": "worker_2", "note": "the same as worker_1"}},
-    "missing": {"MissingWorker": {"step": AT, "worker": "worker_3", "test": "absent", "value": 1,
+    "missing": {"MissingWorker": {"step": AT, "worker": "worker_3", "test": "away", "value": 1,
                                   "note": "wrote last at step %d" % (AT - 1)}},
     "absent": {"MissingWorker": {"step": 0, "worker": "worker_3", "test": "never", "value": 1,
                                  "note": "3 of 4 expected workers wrote: nothing came from worker_3"}},

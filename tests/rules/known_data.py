@@ -700,7 +700,7 @@ def a_worker_that_is_done(folder):
 @case
 def a_worker_that_is_silent(folder):
     """It closed with the others, and wrote nothing for ten steps."""
-    return leaves(folder, 19.5), [rule("silent", "MissingWorker", lambda e: e["first"]["step"] == 10 and e["first"]["worker"] == "worker_1")]
+    return leaves(folder, 19.5), [rule("silent", "MissingWorker", lambda e: e["first"]["step"] == 10 and e["first"]["worker"] == "worker_1" and e["first"]["test"] == "away")]
 
 
 @case
