@@ -43,9 +43,11 @@ enum {
 /* What has to be seen in the losses before a cause is called wrong. */
 typedef enum assay_cause_proof {
     ASSAY_PROVES_ITSELF,
-    ASSAY_BY_COURSE, /* they did not come down and stay there */
-    ASSAY_BY_ONSET,  /* the same, or one stands higher behind the step at which it began than before */
-    ASSAY_BY_LASTING /* the same, or it goes on to the end, or for several saved steps */
+    ASSAY_BY_COURSE,   /* they did not come down and stay there */
+    ASSAY_BY_ONSET,    /* the same, or one stands higher behind the step at which it began than before */
+    ASSAY_BY_LASTING,  /* the same, or it goes on to the end, or for several saved steps */
+    ASSAY_BY_STANDING, /* the same, or it goes on to the end and began once */
+    ASSAY_BY_REQUEST   /* nothing would prove it: it is wrong where somebody asked for the rule */
 } assay_cause_proof;
 
 enum { ASSAY_CAUSE_KINDS = 4 };

@@ -122,26 +122,82 @@ static bool did_harm(const assay_evidence *e, const assay_course_harm *harm)
     return did;
 }
 
+/* Was what differs compared at steps whose number is not the same update on all? So it is of a worker that takes part in
+ * fewer steps, of what names none, and of all where that holds for half of them. */
+static bool is_of_other_steps(const suspect *s, const assay_course_facts *facts)
+{
+    const assay_evidence *e = s->evidence;
+    uint32_t away = 0;
+    if (!facts->away ||
+        !(s->kind->place == ASSAY_AT_ONE_WORKER || assay_finding_bit(e) & (ASSAY_X_APART | ASSAY_X_LATE)))
+        return false;
+    for (const char *c = strchr(facts->away + 1, ','); c; c = strchr(c + 1, ','))
+        away++;
+    const size_t length = strlen(e->workers);
+    bool named = false;
+    for (const char *at = facts->away; length > 0 && !named && (at = strstr(at, e->workers)); at++)
+        named = at > facts->away && at[-1] == ' ' && at[length] == ',';
+    return named || length == 0 || 2 * away >= facts->workers;
+}
+
+static bool is_never_equal(const assay_evidence *e)
+{
+    return strcmp(e->kind, "GradientNotSynchronized") == 0 &&
+           (strcmp(e->test, "never") == 0 || strcmp(e->test, "begun") == 0 || strcmp(e->test, "unlike") == 0);
+}
+
+static bool is_of_one_batch(const assay_evidence *e)
+{
+    return strcmp(e->kind, "DuplicateShard") == 0 ||
+           (strcmp(e->kind, "InputData") == 0 && strcmp(e->test, "shared") == 0);
+}
+
+static bool is_of_parts(const assay_evidence *e)
+{
+    return is_never_equal(e) || is_of_one_batch(e);
+}
+
+static bool has_parts(const assay_evidence *evidence, size_t count)
+{
+    bool never = false, one_batch = false;
+    for (size_t i = 0; i < count; i++) {
+        never = never || is_never_equal(&evidence[i]);
+        one_batch = one_batch || is_of_one_batch(&evidence[i]);
+    }
+    return never && one_batch;
+}
+
 /* Healthy trainings have it as well, and the losses came to no harm. A rule that somebody asked for is taken at its
  * word. */
-static bool does_no_harm_to_losses(const suspect *s, const assay_course_harm *harm)
+static bool does_no_harm_to_losses(const suspect *s, const assay_course_facts *facts)
 {
-    enum { LASTING = 5 }; /* saved steps */
+    enum { LASTING = 5, AGAIN = 3 }; /* saved steps, times */
+    const assay_course_harm *harm = &facts->harm;
+    if (!s->evidence->unasked)
+        return false;
+    if (s->kind->proof == ASSAY_BY_REQUEST || is_of_other_steps(s, facts) ||
+        (s->kind->proof == ASSAY_BY_STANDING && s->evidence->times > 1) || /* by turns */
+        (harm->well && facts->parts && is_of_parts(s->evidence)))
+        return true;
     const bool lasts = s->evidence->lasts || s->evidence->steps >= LASTING;
-    if (s->kind->proof == ASSAY_PROVES_ITSELF || !s->evidence->unasked || !harm->well ||
+    if (s->kind->proof == ASSAY_PROVES_ITSELF || s->evidence->cut || !harm->well ||
         (s->kind->proof == ASSAY_BY_LASTING && lasts))
         return false;
-    return s->kind->proof == ASSAY_BY_COURSE || !did_harm(s->evidence, harm);
+    if (s->kind->proof == ASSAY_BY_STANDING && s->evidence->lasts)
+        return false;
+    return s->kind->proof == ASSAY_BY_COURSE || s->kind->proof == ASSAY_BY_STANDING ||
+           (s->kind->proof == ASSAY_BY_ONSET && s->evidence->times >= AGAIN) || !did_harm(s->evidence, harm);
 }
 
 /* What proves itself and may come of it is harm as well. */
-static void find_harmless(suspect *list, size_t count, const assay_course_harm *harm)
+static void find_harmless(suspect *list, size_t count, const assay_course_facts *facts)
 {
+    for (size_t i = 0; i < count; i++)
+        list[i].harmless = does_no_harm_to_losses(&list[i], facts);
     for (size_t i = 0; i < count; i++) {
         suspect *s = &list[i];
-        s->harmless = does_no_harm_to_losses(s, harm);
         for (size_t k = 0; s->harmless && k < count; k++)
-            s->harmless = list[k].kind->proof != ASSAY_PROVES_ITSELF || is_advice(&list[k]) ||
+            s->harmless = list[k].harmless || list[k].kind->proof != ASSAY_PROVES_ITSELF || is_advice(&list[k]) ||
                           (s->kind->explains & assay_finding_bit(list[k].evidence)) == 0 ||
                           list[k].evidence->began.step < s->evidence->began.step;
     }
@@ -465,12 +521,24 @@ static void put_sentence(const suspect *s, const assay_course_facts *facts, assa
 
 /* ---- causes ---- */
 
-static assay_certainty certainty_of(const suspect *s)
+/* How many workers "worker_2", "worker_0 and worker_1" or "3 of 8 workers" are. */
+static uint32_t count_named(const char *workers)
+{
+    unsigned count = 0;
+    if (!strstr(workers, " of ") || sscanf(workers, "%u of ", &count) != 1)
+        for (const char *c = workers; *c; c++)
+            count += c == workers || *c == ',' || strncmp(c, " and ", 5) == 0;
+    return count;
+}
+
+static assay_certainty certainty_of(const suspect *s, const assay_course_facts *facts)
 {
     const assay_evidence *e = s->evidence;
     if (strcmp(e->kind, "ExplodingTensor") == 0)
         return e->proven ? ASSAY_CERTAIN : ASSAY_LIKELY;
-    const bool known = e->began.from == e->began.to;
+    /* where half of the copies differ, nothing says that the others are right, nor that they are copies */
+    const bool split = strcmp(e->kind, "ReplicaDivergence") == 0 && 2 * count_named(e->workers) >= facts->workers;
+    const bool known = e->began.from == e->began.to && !(split && facts->workers > 0);
     return s->kind->most == ASSAY_CERTAIN && !known ? ASSAY_LIKELY : s->kind->most;
 }
 
@@ -480,7 +548,7 @@ static int make_cause(suspect *list, size_t count, size_t first, const assay_cou
     const suspect *s = &list[first];
     assay_buf text;
     *out = (assay_cause){.name = s->kind->name,
-                         .certainty = certainty_of(s),
+                         .certainty = certainty_of(s, facts),
                          .tensor = s->evidence->tensor,
                          .workers = s->evidence->workers,
                          .began = s->evidence->began,
@@ -524,10 +592,11 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
     suspect *list = assay_alloc_zeroed(count + 1, sizeof *list);
     int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
     all.odd = odd_worker(evidence, count, given->workers);
+    all.parts = has_parts(evidence, count);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         list[i] = (suspect){.evidence = &evidence[i], .kind = assay_cause_of(&evidence[i], facts), .number = i};
     if (status == ASSAY_OK)
-        find_harmless(list, count, &facts->harm);
+        find_harmless(list, count, facts);
     if (status == ASSAY_OK)
         let_courses_wait(list, count);
     if (status == ASSAY_OK)

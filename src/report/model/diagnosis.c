@@ -132,6 +132,18 @@ static bool goes_on(const gathering *g, size_t i)
     return false;
 }
 
+/* Tells how often what was found of the first tensor and worker began. */
+static uint64_t count_times(const gathering *g, const assay_finding *first)
+{
+    const assay_findings *found = g->rule->findings;
+    uint64_t times = 0;
+    for (size_t i = 0; !first->time && i < found->kept; i++) {
+        const assay_finding *f = &found->list[i];
+        times += f->tensor == first->tensor && f->worker == first->worker && f->test == first->test && !goes_on(g, i);
+    }
+    return times;
+}
+
 /* Puts all steps at which what the test of the first finding found began. ASSAY_ENOMEM. */
 static int put_onsets(const gathering *g, const assay_finding *first, assay_evidence *e)
 {
@@ -304,14 +316,16 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
                           .began = span_of(g, first),
                           .steps = g->rule->findings->step_count,
                           .value = first->value,
-                          .unasked = g->rule->instance->optional && !is_cut_short(g->rule),
+                          .unasked = g->rule->instance->optional,
+                          .cut = is_cut_short(g->rule),
                           .note = first->note ? first->note : ""};
     if (first->time && !report_is_in_traces(g->rule)) /* what is slow is not wrong */
         e->severity = ASSAY_INFO;
     e->lasts = lasts(g, first, e->began.mode);
     int status = count_tensors(g, first, e);
-    if (e->unasked)
+    if (e->unasked && !e->cut)
         ASSAY_THEN(status, put_onsets(g, first, e));
+    e->times = e->unasked ? count_times(g, first) : 1;
     const char *workers = status == ASSAY_OK ? put_workers(g, first) : NULL;
     const char *words = workers ? put_words(g, first, e) : NULL;
     ASSAY_HAVE(words);
@@ -388,9 +402,25 @@ static void take_harm(const cJSON *harm, assay_course_harm *taken)
     }
 }
 
+/* Takes the workers that have steps of their own, as MissingWorker says them. ASSAY_ENOMEM. */
+static int take_away(const cJSON *away, report_diagnosis *out, const char **taken)
+{
+    const cJSON *name;
+    assay_buf text = ASSAY_BUF(TEXT_ROOM);
+    cJSON_ArrayForEach(name, away)
+    {
+        const char *known = cJSON_GetStringValue(name);
+        assay_put_format(&text, "%s%s, ", text.size == 0 ? ", " : "", known ? known : "");
+    }
+    if (text.size == 0)
+        return ASSAY_OK;
+    *taken = keep(out, &text);
+    return *taken ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 /* Takes what LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a
- * loss of evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed, and
- * Confusion of classes that are taken for others. They come from members of the report, so a number may be anything. */
+ * loss of evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed,
+ * MissingWorker of workers with steps of their own, and Confusion of classes that are taken for others. They come from members of the report, so a number may be anything. */
 static int take_facts(const report_rule *rule, report_diagnosis *out, assay_course_facts *facts)
 {
     int status = ASSAY_OK;
@@ -419,6 +449,8 @@ static int take_facts(const report_rule *rule, report_diagnosis *out, assay_cour
             facts->shift = (int)shift;
         if (strcmp(report_kind(rule), "InputData") == 0)
             status = take_change(cJSON_GetObjectItemCaseSensitive(members, "changed"), out, &facts->changed);
+        if (strcmp(report_kind(rule), "MissingWorker") == 0)
+            ASSAY_THEN(status, take_away(cJSON_GetObjectItemCaseSensitive(members, "away"), out, &facts->away));
     }
     cJSON_Delete(members);
     return status;

@@ -550,6 +550,7 @@ static void test_harm_of_courses(void)
     list[2].onset = &onset;
     list[2].onsets = 1;
     list[2].listed_to = INT64_MAX;
+    list[1].lasts = true;
     facts.harm = (assay_course_harm){.well = true, .seen = 280, .setback = {{285, 295}}, .setbacks = 1};
     diagnose(list, 3, &facts, &d);
     CU_ASSERT_EQUAL_FATAL(d.causes, 3);
@@ -579,6 +580,127 @@ static void test_lasting(void)
         diagnose(list, 1, &facts, &d);
         CU_ASSERT_STRING_EQUAL(d.cause[0].name, "no-weight-moves");
         CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* A weight that stands is a fault where it stands to the end, or the losses are not known to be well. One that moves
+ * again and stands again is trained by turns, whatever the losses do. */
+static void test_standing(void)
+{
+    static const struct {
+        bool lasts, well, asked;
+        uint64_t times;
+        bool wrong;
+    } turns[] = {{true, true, false, 1, true},  {false, true, false, 1, false}, {false, false, false, 1, true},
+                 {true, true, false, 2, false}, {true, false, false, 3, false}, {true, true, true, 2, true}};
+    for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "UnchangedTensor", "", 50, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].unasked = !turns[turn].asked;
+        list[0].lasts = turns[turn].lasts;
+        list[0].times = turns[turn].times;
+        facts.harm = (assay_course_harm){.well = turns[turn].well, .seen = 300};
+        diagnose(list, 1, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, "weight-untrained");
+        CU_ASSERT_EQUAL(d.cause[0].wrong, turns[turn].wrong);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* A jump that did harm is a warning once and twice; of what comes three times and more the losses come down each time. */
+static void test_again(void)
+{
+    for (uint64_t times = 1; times < 5; times++) {
+        const assay_onset_steps onset = {49, 50};
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "WeightCourse", "jump", 50, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].unasked = true;
+        list[0].onset = &onset;
+        list[0].onsets = 1;
+        list[0].times = times;
+        list[0].listed_to = INT64_MAX;
+        facts.harm = (assay_course_harm){.well = true, .seen = 300, .setback = {{45, 60}}, .setbacks = 1};
+        diagnose(list, 1, &facts, &d);
+        CU_ASSERT_EQUAL(d.cause[0].wrong, times < 3);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* A worker with fewer steps than others is no fault, and what differs between its steps and theirs proves nothing; what
+ * another one has is a fault all the same. */
+static void test_away(void)
+{
+    static const struct {
+        const char *away, *workers;
+        bool wrong;
+    } turns[] = {{NULL, "worker_2", true},
+                 {", worker_2, ", "worker_2", false},
+                 {", worker_2, ", "worker_1", true},
+                 {", worker_21, worker_12, ", "worker_2", true},
+                 {", worker_2, ", "", false},
+                 {", worker_2, ", "worker_0 and worker_1", true},
+                 {", worker_0, worker_1, worker_2, ", "worker_3 and worker_4", false}};
+    for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "MissingWorker", "away", 140, -1),
+                                 evidence_of(1, "ReplicaDivergence", "", 70, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].unasked = list[1].unasked = true;
+        list[1].workers = turns[turn].workers;
+        facts.workers = 5;
+        facts.away = turns[turn].away;
+        diagnose(list, 2, &facts, &d);
+        CU_ASSERT_EQUAL_FATAL(d.causes, 2);
+        CU_ASSERT_EQUAL(d.cause[0].wrong, turns[turn].wrong);
+        CU_ASSERT_FALSE(d.cause[1].wrong);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* Workers that have one batch and were never equal hold parts of one network; either alone is a fault, and both are where the
+ * losses are not well. */
+static void test_parts(void)
+{
+    for (int turn = 0; turn < 4; turn++) {
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "InputData", "shared", 0, ASSAY_ROLE_INPUT),
+                                 evidence_of(1, "GradientNotSynchronized", "never", 0, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].unasked = list[1].unasked = true;
+        list[0].workers = "worker_1";
+        facts.workers = 2;
+        facts.harm = (assay_course_harm){.well = turn < 3, .seen = 300};
+        diagnose(list + (turn == 1), turn == 1 || turn == 2 ? 1 : 2, &facts, &d);
+        CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* The copy of one of four is proven to be odd; of two against two nobody knows which are right. */
+static void test_split(void)
+{
+    static const struct {
+        const char *workers;
+        uint32_t of;
+        assay_certainty sure;
+    } turns[] = {{"worker_2", 4, ASSAY_CERTAIN},
+                 {"worker_2 and worker_3", 4, ASSAY_LIKELY},
+                 {"worker_2 and worker_3", 5, ASSAY_CERTAIN},
+                 {"worker_1, worker_2 and worker_3", 6, ASSAY_LIKELY},
+                 {"4 of 9 workers", 9, ASSAY_CERTAIN},
+                 {"5 of 9 workers", 9, ASSAY_LIKELY}};
+    for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "ReplicaDivergence", "", 70, ASSAY_ROLE_WEIGHT)};
+        assay_diagnosis d;
+        list[0].workers = turns[turn].workers;
+        facts.workers = turns[turn].of;
+        diagnose(list, 1, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, "replicas-apart");
+        CU_ASSERT_EQUAL(d.cause[0].certainty, turns[turn].sure);
         assay_diagnosis_release(&d);
     }
 }
@@ -642,6 +764,11 @@ int main(void)
                            {"rules' own words", test_rules_own_words},
                            {"harm", test_harm},
                            {"harm of courses", test_harm_of_courses},
+                           {"standing", test_standing},
+                           {"again", test_again},
+                           {"away", test_away},
+                           {"parts", test_parts},
+                           {"split", test_split},
                            {"lasting", test_lasting},
                            {"beyond a guess", test_beyond_a_guess},
                            {"all explode", test_all_explode},
