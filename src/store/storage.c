@@ -396,7 +396,9 @@ int assay_store_list_root(assay_store *store, assay_names *borrowed, assay_error
     return ASSAY_OK;
 }
 
-bool assay_store_ask_root(assay_store *store, unsigned question, bool (*asks)(const assay_names *names))
+/* One of the two asks. */
+static bool ask(assay_store *store, unsigned question, bool (*of_names)(const assay_names *names),
+                bool (*of_files)(assay_store *store, const assay_names *names))
 {
     assay_store_place *place = store->place;
     const uint64_t bit = UINT64_C(1) << question;
@@ -405,9 +407,20 @@ bool assay_store_ask_root(assay_store *store, unsigned question, bool (*asks)(co
         if (assay_store_list_root(store, &names, NULL) != ASSAY_OK)
             return false;
         place->asked |= bit;
-        place->yes |= asks(&names) ? bit : 0;
+        place->yes |= (of_names ? of_names(&names) : of_files(store, &names)) ? bit : 0;
     }
     return place->yes & bit;
+}
+
+bool assay_store_ask_root(assay_store *store, unsigned question, bool (*asks)(const assay_names *names))
+{
+    return ask(store, question, asks, NULL);
+}
+
+bool assay_store_ask_files(assay_store *store, unsigned question,
+                           bool (*asks)(assay_store *store, const assay_names *names))
+{
+    return ask(store, question, NULL, asks);
 }
 
 void assay_store_list_ahead(assay_store *store, const char *directory)

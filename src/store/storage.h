@@ -82,6 +82,10 @@ int assay_store_list_root(assay_store *store, assay_names *borrowed, assay_error
  * ASSAY_STORE_QUESTIONS, and is asked once for all stores of the place. False where they cannot be listed. */
 enum { ASSAY_STORE_QUESTIONS = 64 };
 bool assay_store_ask_root(assay_store *store, unsigned question, bool (*asks)(const assay_names *names));
+/* Likewise, where `asks` looks at what has the names. The answer of one store is that of the others, so `asks` notes
+ * nothing, and says yes where something cannot be told: then each of them looks for itself. */
+bool assay_store_ask_files(assay_store *store, unsigned question,
+                           bool (*asks)(assay_store *store, const assay_names *names));
 /* Says that a directory will be listed soon; a storage that waits for a server asks for it meanwhile. */
 void assay_store_list_ahead(assay_store *store, const char *directory);
 /* True where a listing waits for a server. */

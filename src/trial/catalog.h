@@ -24,8 +24,14 @@ enum {
     ASSAY_FORMAT_ASSEMBLED = ASSAY_FORMATS_MOST /* of parts whose records are put together of others: topology/form.h */
 };
 
-/* Numbers of the questions that assay_store_ask_root() is asked: of formats, of formats of events, and of a topology. */
-enum { ASSAY_ASKS_FORMATS, ASSAY_ASKS_EVENTS = ASSAY_FORMATS_MOST, ASSAY_ASKS_TOPOLOGY = ASSAY_STORE_QUESTIONS - 1 };
+/* Numbers of the questions that assay_store_ask_root() is asked: of formats, of formats of events, and of a topology;
+ * and that assay_store_ask_files() is: of files that may be dumps. */
+enum {
+    ASSAY_ASKS_FORMATS,
+    ASSAY_ASKS_EVENTS = ASSAY_FORMATS_MOST,
+    ASSAY_ASKS_DUMPS = ASSAY_STORE_QUESTIONS - 2,
+    ASSAY_ASKS_TOPOLOGY
+};
 
 typedef struct assay_unit { /* what one worker wrote at one step, in one format */
     int64_t step;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "trial/catalog.h"
 #include "trial/event_format.h"
 
 enum { LOOK = 64, LOOKED_AT = 64 };
@@ -114,10 +115,22 @@ static bool is_of_series(const char *name, const char *other)
            strcmp(name + stem_of(name), other + behind) == 0;
 }
 
+/* Runs are called run_1, run_2, ... as well, and each of thousands in a directory would look at all of them. */
+static bool has_candidate(assay_store *store, const assay_names *top)
+{
+    assay_error why;
+    for (size_t i = 0; i < top->count; i++)
+        if (rank_of(top->name[i]) >= 0 && assay_store_exists(store, top->name[i], &why) != 0)
+            return true;
+    return false;
+}
+
 static int list(assay_event_lister *l)
 {
     const char *dump = NULL;
     int looked = 0, status = ASSAY_OK;
+    if (!assay_store_ask_files(l->store, ASSAY_ASKS_DUMPS, has_candidate))
+        return ASSAY_OK;
     for (size_t i = 0; i < l->top->count && !dump && looked < LOOKED_AT; i++) {
         const char *name = l->top->name[i];
         if (rank_of(name) < 0 || assay_store_exists(l->store, name, NULL) != 1)

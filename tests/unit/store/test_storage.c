@@ -225,6 +225,16 @@ static bool has_three(const assay_names *names)
     return names->count == 3;
 }
 
+/* Is something of the names no file? */
+static bool has_other(assay_store *asked, const assay_names *names)
+{
+    times_asked++;
+    for (size_t i = 0; i < names->count; i++)
+        if (assay_store_exists(asked, names->name[i], NULL) == 0)
+            return true;
+    return false;
+}
+
 /* Stores of one place know one listing of it, and its answers; what is noted is each one's own. The last keeps both. */
 static void test_beside(void)
 {
@@ -244,6 +254,11 @@ static void test_beside(void)
     workspace_text(&space, "later", "later");
     CU_ASSERT_TRUE(assay_store_ask_root(beside, 7, has_three));
     CU_ASSERT_EQUAL(times_asked, 1);
+    CU_ASSERT_FALSE(assay_store_ask_files(store, 8, has_other));
+    CU_ASSERT_FALSE(assay_store_ask_files(beside, 8, has_other));
+    CU_ASSERT_TRUE(assay_store_ask_root(beside, 7, has_three));
+    CU_ASSERT_EQUAL(times_asked, 2);
+    CU_ASSERT_TRUE(assay_store_take_note(store, &path, &text)); /* of the link, by the one that was asked */
     CU_ASSERT_EQUAL(assay_store_list_root(beside, &names, NULL), ASSAY_OK);
     CU_ASSERT_EQUAL(names.count, 3);
     CU_ASSERT_EQUAL(assay_store_exists(beside, "gone", NULL), ASSAY_EIO);
