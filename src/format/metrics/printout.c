@@ -15,43 +15,19 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/hash.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "format/metrics/boxed.h"
 #include "format/metrics/columns.h"
 #include "format/metrics/darknet.h"
 #include "format/metrics/document.h"
+#include "format/metrics/evidence.h"
 #include "format/metrics/printed.h"
-#include "format/metrics/said.h"
 
 enum {
     NOT_KNOWN = -1,
-    ROWS_LOOKED_AT = 100, /* of a file of JSON objects: others have data in them */
-    NUMBERED_ENOUGH = 64, /* lines whose numbers in front never fall: those are their steps, and no ranks */
-    NUMBERED_LEAST = 3,   /* of a file that ends sooner */
-    FALLS_MOST = 3,       /* of steps in ROWS_LOOKED_AT: a training goes on from a checkpoint now and then */
-    AGAIN_LEAST = 3,      /* lines of an epoch with the same figure: they are several of it, and no line said twice */
-    ONCE_LEAST = 3,       /* epochs that have one line each: all have */
     BEGUN_MOST = 1 << 16,
-    ORDERED_LEAST = 8 /* lines with the same loss, of a file without steps */
 };
-
-/* What proves a file to be a log, and how its lines are numbered. */
-typedef struct proof {
-    enum { NO_PROOF, BY_STEP, BY_NUMBER, BY_ORDER } by;
-    uint64_t counted; /* the figure whose lines are counted; 0: lines have steps */
-    bool epochs;      /* of objects: the epoch is the step */
-    bool nested;      /* the iteration is an epoch */
-    bool document;    /* the file is one JSON value, or what a disk has kept of one */
-} proof;
-
-/* A figure that comes again and again, as long as a proof is looked for. */
-typedef struct recurring {
-    uint64_t figure; /* hash of its name */
-    double value;    /* that it had last */
-    unsigned times, values;
-} recurring;
 
 typedef struct begun_epoch {
     int64_t epoch, offset;
@@ -64,43 +40,21 @@ typedef struct reader {
     metrics_columns columns;
     metrics_boxed boxed;
     assay_pull pull;
-    bool json;     /* the file's lines are JSON objects */
-    bool numbered; /* numbers in front of lines are steps */
-    bool proving;  /* a proof is looked for */
-    struct {
-        int64_t last;
-        int64_t first;
-        unsigned lines, rises;
-        bool falls, modes; /* a figure said of what it is: "train-rmse" */
-    } in_front;            /* while a proof is looked for */
-    struct {               /* likewise: lines whose step is the epoch alone, and losses without any */
-        recurring in_epoch, without;
-        int64_t epoch;
-        unsigned once;        /* epochs that were over after one line */
-        bool again, any_step; /* a line had a step that is no epoch */
-        bool episodes;        /* they were those of games */
-    } alone;
-    struct {             /* likewise: epochs of objects without another step */
-        int64_t last[2]; /* of rows of training, and of the others */
-        unsigned rows[2], falls;
-        bool broken; /* one is not whole, or comes again */
-    } rows_of;
-    struct { /* likewise: lines with an iteration and a step of so many, as in "iteration:1 step:100/1687" */
-        int64_t outer, inner;
-        unsigned lines, within; /* within: the iteration stood still while the step rose */
-        bool broken;            /* both rose */
-    } both;
-    bool nested;            /* steps count within the iteration, which is an epoch by another name */
-    uint64_t counted;       /* the figure whose lines are counted, a hash; 0: none is */
-    bool epochs;            /* of objects the epoch is the step */
-    unsigned falls;         /* of steps, with no new epoch: as where each episode of a game begins anew */
-    step_kind kind;         /* of the last line that had a step */
-    unsigned of_losses;     /* of a file of JSON objects: a bit for each kind of step that rows with a loss have */
-    int64_t raw, of, epoch; /* as the last line of training printed them; NOT_KNOWN: none did */
-    int64_t said;           /* the epoch, as the last line said that has no other step; NOT_KNOWN: none did */
-    bool finer;             /* a line with a step within the epoch came since */
-    int64_t offset;         /* of the epochs before, where each counts anew */
-    begun_epoch *begun;     /* [begun_count] the epochs so far, for a training that goes on from one of them */
+    bool json;                 /* the file's lines are JSON objects */
+    bool numbered;             /* numbers in front of lines are steps */
+    bool proving;              /* a proof is looked for */
+    metrics_evidence evidence; /* likewise */
+    bool nested;               /* steps count within the iteration, which is an epoch by another name */
+    uint64_t counted;          /* the figure whose lines are counted, a hash; 0: none is */
+    bool epochs;               /* of objects the epoch is the step */
+    unsigned falls;            /* of steps, with no new epoch: as where each episode of a game begins anew */
+    step_kind kind;            /* of the last line that had a step */
+    unsigned of_losses;        /* of a file of JSON objects: a bit for each kind of step that rows with a loss have */
+    int64_t raw, of, epoch;    /* as the last line of training printed them; NOT_KNOWN: none did */
+    int64_t said;              /* the epoch, as the last line said that has no other step; NOT_KNOWN: none did */
+    bool finer;                /* a line with a step within the epoch came since */
+    int64_t offset;            /* of the epochs before, where each counts anew */
+    begun_epoch *begun;        /* [begun_count] the epochs so far, for a training that goes on from one of them */
     size_t begun_count, begun_room;
     int64_t gap;   /* between the last two steps of the epoch */
     int64_t last;  /* step of training */
@@ -215,28 +169,10 @@ static bool ends_epoch(const reader *r, const metrics_said *s)
     return r->by_epoch && s->step[BATCH] && s->step[BATCH]->length == 0 && !s->step[EPOCH];
 }
 
-/* The first loss of a line, else its first figure; NULL: it has none. */
-static const metrics_pair *first_figure(const metrics_pairs *pairs)
-{
-    const metrics_pair *first = NULL;
-    for (size_t i = 0; i < pairs->count; i++) {
-        if (metrics_is_loss(pairs->list[i].name, pairs->list[i].length))
-            return &pairs->list[i];
-        first = !first && metrics_is_figure(&pairs->list[i]) ? &pairs->list[i] : first;
-    }
-    return first;
-}
-
-static uint64_t figure_of(const metrics_pairs *pairs)
-{
-    const metrics_pair *first = first_figure(pairs);
-    return first ? assay_hash_bytes(first->name, first->length) | 1 : 0;
-}
-
 /* Is the line one of those that are counted? */
 static bool counts(const reader *r)
 {
-    return figure_of(&r->pairs) == r->counted;
+    return metrics_figure_of(&r->pairs) == r->counted;
 }
 
 /* The step that the line's values belong to; NOT_KNOWN: to none. */
@@ -265,13 +201,6 @@ static int64_t step_of(reader *r, const metrics_said *s, bool aside)
     return last;
 }
 
-/* "train-rmse", "learn": does the figure say that it was measured on what is learned? */
-static bool says_train(const metrics_pair *pair)
-{
-    static const char *const trains[] = {"train", "training", "learn"};
-    return metrics_has_word(pair->name, pair->length, trains, sizeof trains / sizeof *trains);
-}
-
 static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
 {
     const step_kind kind = numbered(r, s);
@@ -287,7 +216,7 @@ static int put_pairs(reader *r, const metrics_said *s, int64_t step, int mode)
             continue; /* "step=7 ... step=7" */
         const bool own = mode != ASSAY_MODE_GLOBAL && metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN;
         const bool epoch = pair == s->step[EPOCH];
-        const bool train = mode != ASSAY_MODE_GLOBAL && (pair->mode == ASSAY_MODE_TRAIN || says_train(pair));
+        const bool train = mode != ASSAY_MODE_GLOBAL && (pair->mode == ASSAY_MODE_TRAIN || metrics_says_train(pair));
         const int of_part = train ? 0 : mode == 0 ? pair->mode : mode;
         const bool plain = epoch && !metrics_is_episode(pair);
         status = metrics_put(r->log, plain ? "epoch" : pair->name, plain ? 5 : pair->length,
@@ -339,112 +268,6 @@ static bool take_pairs(reader *r, const char *line, size_t length, bool code, bo
     return true;
 }
 
-/* "valid_0's l2": does the figure say what it was measured on? */
-static bool names_mode(const metrics_pair *pair)
-{
-    return metrics_mode_of(pair->name, pair->length) != ASSAY_MODE_TRAIN || says_train(pair);
-}
-
-/* Notes the number in front of a line that has no step, while a proof is looked for. */
-static void note_number(reader *r, const metrics_said *s)
-{
-    const double number = r->pairs.numbered.value;
-    if (number < 0 || !s->figure || r->pairs.object || metrics_numbered_by(s, false) != STEP_KINDS)
-        return;
-    r->in_front.falls = r->in_front.falls || (r->in_front.lines > 0 && (int64_t)number < r->in_front.last);
-    r->in_front.rises += r->in_front.lines > 0 && (int64_t)number > r->in_front.last;
-    r->in_front.last = (int64_t)number;
-    r->in_front.first = r->in_front.lines++ == 0 ? (int64_t)number : r->in_front.first;
-    for (size_t i = 0; i < r->pairs.count; i++)
-        r->in_front.modes = r->in_front.modes || names_mode(&r->pairs.list[i]);
-}
-
-/* Notes that a figure came; true: once more, with other values. */
-static bool recurs(recurring *of, const metrics_pairs *pairs)
-{
-    const metrics_pair *first = first_figure(pairs);
-    const uint64_t figure = figure_of(pairs);
-    if (of->figure != figure)
-        *of = (recurring){.figure = figure};
-    of->values += of->times == 0 || first->value != of->value;
-    of->value = first->value;
-    return ++of->times > 1 && of->values > 1;
-}
-
-/* Is the line one of a list: "1. lr=0.1 loss=2.5", "0: final loss = 2", "[3] ..."? */
-static bool is_item(const char *line, size_t length)
-{
-    size_t i = 0;
-    while (i < length && (line[i] == ' ' || line[i] == '[' || line[i] == '('))
-        i++;
-    const size_t first = i;
-    while (i < length && assay_is_digit(line[i]))
-        i++;
-    return i > first && i < length && strchr(".:)]", line[i]) && (i + 1 == length || line[i + 1] == ' ');
-}
-
-/* Notes lines of training whose step is the epoch alone, or that have a loss and no step, while a proof is looked for. */
-static void note_alone(reader *r, const metrics_said *s, step_kind kind, bool aside, bool item)
-{
-    const metrics_pair *first = first_figure(&r->pairs);
-    r->alone.any_step = r->alone.any_step || (kind != STEP_KINDS && kind != EPOCH);
-    if (!first || aside || (r->pairs.object && (r->pairs.data || s->epoch || kind != STEP_KINDS)))
-        return;
-    r->alone.episodes = r->alone.episodes || (kind == EPOCH && metrics_is_episode(s->step[EPOCH]));
-    if (kind == EPOCH && s->value[EPOCH] != r->alone.epoch) {
-        r->alone.once += r->alone.in_epoch.times == 1;
-        r->alone.in_epoch = (recurring){0};
-        r->alone.epoch = s->value[EPOCH];
-    }
-    if (kind == EPOCH && !r->alone.again)
-        r->alone.again = recurs(&r->alone.in_epoch, &r->pairs) && r->alone.in_epoch.times >= AGAIN_LEAST;
-    if (kind == STEP_KINDS && s->loss && first->set && !item && r->alone.without.times < ORDERED_LEAST)
-        recurs(&r->alone.without, &r->pairs);
-}
-
-/* Notes the epoch of an object that has no other step, likewise. */
-static void note_epoch_of_object(reader *r, const metrics_said *s, bool aside)
-{
-    if (!r->pairs.object || !s->loss || !s->epoch || metrics_numbered_by(s, true) != STEP_KINDS)
-        return;
-    int64_t *last = &r->rows_of.last[aside];
-    const bool falls = r->rows_of.rows[aside] > 0 && s->value[EPOCH] < *last; /* it began again */
-    r->rows_of.falls += falls;
-    if (s->step[EPOCH] && (r->rows_of.rows[aside] == 0 || s->value[EPOCH] != *last) && r->rows_of.falls <= FALLS_MOST)
-        *last = s->value[EPOCH];
-    else
-        r->rows_of.broken = true;
-    r->rows_of.rows[aside]++;
-}
-
-/* Notes a line that numbers an iteration and a step, likewise. */
-static void note_both(reader *r, const metrics_said *s)
-{
-    if (r->pairs.object || s->step[EPOCH] || !s->step[ITERATION] || !s->step[STEP] || s->step[STEP]->of <= 0)
-        return;
-    const bool later = s->value[STEP] > r->both.inner && r->both.lines > 0;
-    r->both.within += later && s->value[ITERATION] == r->both.outer;
-    r->both.broken = r->both.broken || (later && s->value[ITERATION] > r->both.outer);
-    r->both.outer = s->value[ITERATION];
-    r->both.inner = s->value[STEP];
-    r->both.lines++;
-}
-
-static bool is_nested(const reader *r)
-{
-    return r->both.within >= AGAIN_LEAST && !r->both.broken;
-}
-
-/* Are the numbers in front steps? Few may be ranks, places of a list or settings, one after the other: then they lie far
- * apart, or the figures are called as those of a training and its validation are. */
-static bool is_numbered(const reader *r, unsigned lines)
-{
-    enum { APART = 4 };
-    const bool sure = r->in_front.lines >= NUMBERED_ENOUGH || r->in_front.modes ||
-                      r->in_front.last - r->in_front.first > APART * (int64_t)(r->in_front.lines - 1);
-    return r->in_front.lines >= lines && r->in_front.rises > 1 && !r->in_front.falls && sure;
-}
-
 /* Takes the rows of a box, which are one record, at the border below them. */
 static int take_box(reader *r)
 {
@@ -455,7 +278,7 @@ static int take_box(reader *r)
     metrics_said s = metrics_said_of(&r->pairs, false);
     const step_kind kind = metrics_numbered_by(&s, false);
     for (size_t i = 0; i < r->pairs.count; i++)
-        s.figure = s.figure || names_mode(&r->pairs.list[i]);
+        s.figure = s.figure || metrics_names_mode(&r->pairs.list[i]);
     int status = ASSAY_OK;
     if (kind != STEP_KINDS && kind != BATCH && s.figure) {
         r->proven = true;
@@ -493,15 +316,11 @@ static int take_part(reader *r, const char *line, size_t length)
         return 1;
     /* a file of rows has rows of other figures, too: detectron2's last one has those of the evaluation alone */
     s.figure = s.figure || known || (r->json && r->proven && metrics_numbered_by(&s, true) != STEP_KINDS);
-    note_number(r, &s);
     const bool header = r->header;
     const bool validation = (r->pairs.object && is_row_of_validation(&r->pairs)) || lacks_finer_step(r, &s);
     const bool aside = s.eval || s.predict || validation || s.closing;
-    if (r->proving) {
-        note_alone(r, &s, metrics_numbered_by(&s, r->pairs.object), aside, is_item(line, length));
-        note_epoch_of_object(r, &s, aside);
-        note_both(r, &s);
-    }
+    if (r->proving)
+        metrics_evidence_note(&r->evidence, &r->pairs, &s, aside, metrics_is_item(line, length));
     r->header = false;
     if (!s.figure) { /* "Epoch 3/10", "[step=10/100,epoch=0]": what follows belongs to it */
         const step_kind kind = r->pairs.object || aside ? STEP_KINDS : metrics_numbered_by(&s, false);
@@ -611,7 +430,8 @@ static reader *reader_new(metrics_log *log, const char *path)
     if (!r)
         return NULL;
     r->log = log;
-    r->raw = r->of = r->epoch = r->said = r->last = r->alone.epoch = NOT_KNOWN;
+    r->raw = r->of = r->epoch = r->said = r->last = NOT_KNOWN;
+    metrics_evidence_begin(&r->evidence);
     r->kind = STEP_KINDS;
     r->json = metrics_is_row_name(metrics_base(path)) ||
               (!metrics_is_printed_name(path) && begins_with_json(log->store, path));
@@ -636,49 +456,21 @@ static void reader_free(reader *r)
     free(r);
 }
 
-/* Is it decided what the epochs of lines are that have no other step? */
-static bool is_decided(const reader *r)
-{
-    const bool lines =
-        r->alone.in_epoch.times == 0 || r->alone.again || r->alone.once >= ONCE_LEAST || r->alone.any_step;
-    const unsigned rows = r->rows_of.rows[0] + r->rows_of.rows[1];
-    return lines && (r->both.lines == 0 || r->both.broken || is_nested(r)) &&
-           (rows == 0 || r->rows_of.broken || rows >= ROWS_LOOKED_AT);
-}
-
 /* Goes on until the first line that proves the file, or that none will. */
 static int take_proof(void *context, const char *line, size_t length)
 {
     reader *r = context;
     r->proving = true;
     const int taken = take(context, line, length);
-    const bool enough = r->json && r->log->counts[METRICS_LINES] >= ROWS_LOOKED_AT;
-    return (r->proven && !r->json && is_decided(r)) || is_numbered(r, NUMBERED_ENOUGH) || enough ? METRICS_ENOUGH
-                                                                                                 : taken;
-}
-
-static proof proof_of(const reader *r)
-{
-    const bool rising = !r->rows_of.broken && (r->rows_of.rows[0] > 1 || r->rows_of.rows[1] > 1);
-    proof p = {.by = NO_PROOF, .epochs = rising, .nested = is_nested(r)};
-    if ((r->proven || (r->json && rising)) && (!r->json || r->falls <= FALLS_MOST))
-        p.by = BY_STEP;
-    else if (!r->json && r->alone.episodes && r->alone.once >= ONCE_LEAST) /* with a reward, and no loss */
-        p.by = BY_STEP;
-    else if (is_numbered(r, NUMBERED_LEAST))
-        p.by = BY_NUMBER;
-    else if (!r->json && !r->alone.any_step && r->alone.without.times >= ORDERED_LEAST && r->alone.without.values > 1)
-        p = (proof){.by = BY_ORDER, .counted = r->alone.without.figure};
-    if (p.by == BY_STEP && r->alone.again && !r->alone.any_step)
-        p.counted = r->alone.in_epoch.figure;
-    return p;
+    const bool enough = r->json && r->log->counts[METRICS_LINES] >= METRICS_ROWS_LOOKED_AT;
+    return enough || metrics_evidence_decides(&r->evidence, r->proven && !r->json) ? METRICS_ENOUGH : taken;
 }
 
 /* Is the file one JSON value with the course of a training in it? 0 or a status. */
-static int prove_document(reader *r, const char *path, proof *out, assay_error *err)
+static int prove_document(reader *r, const char *path, metrics_proof *out, assay_error *err)
 {
     uint64_t losses = 0;
-    *out = (proof){.by = NO_PROOF};
+    *out = (metrics_proof){.by = NO_PROOF};
     if (metrics_is_printed_name(metrics_base(path)) || !metrics_may_be_document(r->log->store, path))
         return ASSAY_OK;
     const bool lines = r->json;
@@ -686,9 +478,9 @@ static int prove_document(reader *r, const char *path, proof *out, assay_error *
     assay_error why = {{0}};
     const int status = metrics_document_read(r->log, path, take, r, &losses, &why);
     if (status >= 0) { /* 0: what stands before the damage proves it, or nothing does */
-        *out = proof_of(r);
+        *out = metrics_evidence_proof(&r->evidence, r->proven, r->json, r->falls);
         out->by = losses > 1 ? BY_ORDER : out->by;
-        out->epochs = out->epochs || (r->rows_of.rows[0] + r->rows_of.rows[1] > 0 && !r->rows_of.broken);
+        out->epochs = out->epochs || metrics_evidence_has_epochs(&r->evidence);
         out->document = true;
     }
     r->json = lines;
@@ -696,7 +488,7 @@ static int prove_document(reader *r, const char *path, proof *out, assay_error *
 }
 
 /* What proves the file. 0 or a status. */
-static int prove(assay_store *store, const char *path, proof *out, assay_error *err)
+static int prove(assay_store *store, const char *path, metrics_proof *out, assay_error *err)
 {
     assay_problems problems;
     metrics_log log;
@@ -709,7 +501,7 @@ static int prove(assay_store *store, const char *path, proof *out, assay_error *
         r = reader_new(&log, path);
         status = r ? metrics_read_lines(&log, path, take_proof, r, err) : ASSAY_ENOMEM;
         if (status >= 0)
-            *out = proof_of(r);
+            *out = metrics_evidence_proof(&r->evidence, r->proven, r->json, r->falls);
     }
     reader_free(r);
     metrics_log_release(&log);
@@ -719,7 +511,7 @@ static int prove(assay_store *store, const char *path, proof *out, assay_error *
 
 static int proven(assay_store *store, const metrics_file *file, assay_error *err)
 {
-    proof found = {.by = NO_PROOF};
+    metrics_proof found = {.by = NO_PROOF};
     const int status = prove(store, file->path, &found, err);
     return status != ASSAY_OK ? status : found.by != NO_PROOF;
 }
@@ -770,7 +562,7 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
         const char *path = run->files[i]->path;
         reader *r = reader_new(log, path);
         log->part = (uint32_t)i;
-        proof found = {.by = NO_PROOF};
+        metrics_proof found = {.by = NO_PROOF};
         status = r ? prove(log->store, path, &found, err) : ASSAY_ENOMEM;
         if (status == ASSAY_OK) {
             r->numbered = found.by == BY_NUMBER;
