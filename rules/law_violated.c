@@ -582,50 +582,96 @@ static void say_form(const assay_trial *trial, uint32_t tensor, int form, assay_
         assay_verdict_message(verdict, "%s is the %s.", assay_trial_tensor(trial, tensor), name);
 }
 
-/* What inferred factors come to in a whole trial: where half of the tensors and an eighth of their rows do not keep a form,
- * the optimizer goes by another one, which is near enough to it now and then. */
+/* How a worker keeps a form of the law of updates. */
 typedef struct form_sums {
     uint64_t rows, broken, tensors, tensors_broken;
 } form_sums;
 
-static void sum_forms(const judged *list, uint64_t count, form_sums sums[LAWS][MOST_FORMS])
+/* Where half of the tensors of a worker and an eighth of their rows do not keep a form, the optimizer goes by another one,
+ * which is near enough to it now and then. All workers have one optimizer: it goes by the forms that half of them keep. */
+static int find_optimizer(const judged *list, uint64_t count, uint32_t workers, bool goes_by[MOST_FORMS])
 {
-    memset(sums, 0, LAWS * sizeof *sums);
+    form_sums *sums = calloc((size_t)workers * MOST_FORMS + 1, sizeof *sums);
+    if (!sums)
+        return ASSAY_ENOMEM;
     for (uint64_t i = 0, n; i < count; i += n) {
-        form_sums *of = &sums[list[i].law][list[i].law == LAW_LOSS ? 0 : list[i].variant];
-        uint64_t broken = 0;
+        bool broken = false; /* this tensor, of this worker */
         n = same(list, i, count, true);
-        for (uint64_t k = i; k < i + n; k++)
-            broken += !list[k].keeps;
-        of->rows += n;
-        of->broken += broken;
-        of->tensors++;
-        of->tensors_broken += broken > 0;
+        for (uint64_t k = i; list[i].law == LAW_UPDATE && k < i + n; k++) {
+            if (list[k].worker >= workers)
+                continue;
+            form_sums *of = &sums[(size_t)list[k].worker * MOST_FORMS + list[k].variant];
+            const bool begins = k == i || list[k].worker != list[k - 1].worker;
+            broken = !begins && broken;
+            of->rows++;
+            of->tensors += begins;
+            of->broken += !list[k].keeps;
+            of->tensors_broken += !list[k].keeps && !broken;
+            broken = broken || !list[k].keeps;
+        }
     }
+    for (uint32_t v = 0; v < MOST_FORMS; v++) {
+        uint32_t have = 0, keep = 0;
+        for (uint32_t w = 0; w < workers; w++) {
+            const form_sums *of = &sums[(size_t)w * MOST_FORMS + v];
+            have += of->rows > 0;
+            keep += of->rows > 0 && (8 * of->broken < of->rows || 2 * of->tensors_broken < of->tensors);
+        }
+        goes_by[v] = 2 * keep >= have;
+    }
+    free(sums);
+    return ASSAY_OK;
 }
 
-static bool is_form_of_trial(const form_sums *of)
+/* Of the tensors of a law. */
+typedef struct law_tally {
+    uint64_t holding, open; /* open: no form of it holds */
+    uint64_t near;          /* of these, it holds often enough, but is not what the optimizer does */
+    uint64_t undecided;     /* rows that are not tested, since most of their step do not keep it */
+} law_tally;
+
+static void say_tally(const char *law, bool guessed, const law_tally *n, assay_verdict *verdict)
 {
-    return 8 * of->broken < of->rows || 2 * of->tensors_broken < of->tensors;
+    if (n->holding > 0 && !guessed && n->open > 0)
+        assay_verdict_message(verdict,
+                              "The law '%s' holds of %" PRIu64 " tensors; %" PRIu64
+                              " whose names and shapes fit keep to no form of it and are not tested.",
+                              law, n->holding, n->open);
+    else if (n->holding > 0)
+        assay_verdict_message(verdict, "The law '%s' holds of %" PRIu64 " tensors.", law, n->holding);
+    else if (n->near > 0)
+        assay_verdict_message(verdict,
+                              "The law '%s' is not tested: %" PRIu64
+                              " tensors keep it at most steps and not at others, "
+                              "as if it was not what the optimizer does.",
+                              law, n->near);
+    if (n->undecided > 0)
+        assay_verdict_message(verdict,
+                              "The law '%s' is not tested of %" PRIu64
+                              " values that do not keep it, nor do half of the others of their worker and step.",
+                              law, n->undecided);
 }
 
 static int judge(const assay_rule *rule, const assay_series *series, const judged *list, uint64_t count,
                  moments_off *off, assay_verdict *verdict)
 {
-    uint64_t holding[LAWS] = {0}, open[LAWS] = {0};
+    law_tally tally[LAWS] = {{0}};
     form_counts counts;
-    form_sums sums[LAWS][MOST_FORMS];
-    int status = ASSAY_OK;
+    bool goes_by[MOST_FORMS];
+    int status = find_optimizer(list, count, assay_trial_workers(rule->trial), goes_by);
     count_forms(list, count, &counts);
-    sum_forms(list, count, sums);
     for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
         const uint32_t law = list[i].law;
         uint64_t some;
         n = same(list, i, count, false);
         const uint32_t variant = form_of(list + i, n, &counts);
         const judged *rows = rows_of(list + i, n, variant, &some);
-        const bool is_held = holds(rows, some) && (law != LAW_UPDATE || is_form_of_trial(&sums[law][variant]));
-        (is_held ? holding : open)[law]++;
+        const bool is_near = holds(rows, some), is_held = is_near && (law != LAW_UPDATE || goes_by[variant]);
+        tally[law].holding += is_held;
+        tally[law].open += !is_held;
+        tally[law].near += is_near && !is_held;
+        for (uint64_t k = 0; is_held && k < some; k++)
+            tally[law].undecided += rows[k].undecided;
         if (is_held && law == LAW_LOSS)
             say_form(rule->trial, list[i].tensor, (int)variant, verdict);
         if (is_held && law == LAW_UPDATE) /* behind the moments */
@@ -636,13 +682,7 @@ static int judge(const assay_rule *rule, const assay_series *series, const judge
             status = add_workers(series, rows, some, off, assay_verdict_findings(verdict));
     }
     for (int law = 0; law < LAWS; law++)
-        if (holding[law] > 0 && !GUESSED[law] && open[law] > 0)
-            assay_verdict_message(verdict,
-                                  "The law '%s' holds of %" PRIu64 " tensors; %" PRIu64
-                                  " whose names and shapes fit keep to no form of it and are not tested.",
-                                  tests[law], holding[law], open[law]);
-        else if (holding[law] > 0)
-            assay_verdict_message(verdict, "The law '%s' holds of %" PRIu64 " tensors.", tests[law], holding[law]);
+        say_tally(tests[law], GUESSED[law], &tally[law], verdict);
     return status;
 }
 
