@@ -98,6 +98,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         if (status < 0)
             return status;
     }
+    const assay_measure values = {.kind = ASSAY_MEASURE_VALUES, .number = {ORDERED_MOST}};
+    const int of_inputs = assay_need_measure(need, INPUT, &values, err); /* 4 */
+    const int of_labels = of_inputs < 0 ? of_inputs : assay_need_measure(need, LABEL, &values, err);
+    if (of_labels < 0)
+        return of_labels;
     const assay_slot losses = {.collection = "losses", .flags = ASSAY_SLOT_NO_STRINGS};
     const int slot = assay_need_slot(need, &losses, err);
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
@@ -172,6 +177,18 @@ static double count_alike(const assay_result *result)
     return rows >= LEAST_ALIKE ? (double)rows : 0;
 }
 
+/* A hash of the elements in their order, whatever their shape is; -1: there are too many. */
+static double order_of(const assay_result *result)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (uint64_t i = 0; result && i < result->of.values.count; i++) {
+        uint64_t bits;
+        memcpy(&bits, &result->of.values.value[i], sizeof bits);
+        hash = (hash ^ bits ^ bits >> 32) * 1099511628211u;
+    }
+    return result ? (double)(hash >> 11) : -1;
+}
+
 static int add_row(const assay_step_view *view, uint32_t slot, const assay_tensor_view *item, assay_series *series)
 {
     const assay_stats *s = item->stats;
@@ -189,6 +206,7 @@ static int add_row(const assay_step_view *view, uint32_t slot, const assay_tenso
     row[CLASSES] = item->dims < 2 ? 0 : (double)item->shape[item->dims > 2 ? 1 : item->dims - 1];
     if (row[IS] == ELEMENTWISE && targets_of(view, item))
         row[STRETCHED] = stretched(item, targets_of(view, item));
+    row[ORDER_OF] = slot > LABEL || row[FLOAT] != 0 ? -1 : order_of(assay_view_result(view, 4 + (int)slot, item));
     if (slot == 0) {
         row[DIGEST_OF] = digest_of(view, 0, item, &digest) ? (double)(digest >> 11) : -1;
         count_dead(view, item, row);
@@ -220,6 +238,7 @@ static int add_statistics(const assay_step_view *view, uint32_t slot, const assa
                          [ROWS] = 1,
                          [FLOAT] = 1,
                          [DIGEST_OF] = -1,
+                         [ORDER_OF] = -1,
                          [FIRST_DEAD] = -1};
     if (item->reductions & 1u << ASSAY_L1 && of[ASSAY_ABS_MEAN] > 0 && isfinite(of[ASSAY_L1]))
         row[ELEMENTS] = rint(of[ASSAY_L1] / of[ASSAY_ABS_MEAN]);
@@ -567,7 +586,9 @@ static int test_targets(const walk *w, uint64_t from, uint64_t to, uint64_t inpu
         const double *input = row_of(w, k);
         if (label.value[FLOAT] != 0 || (input[FLOAT] != 0 && !is_of_statistics(input)))
             continue;
-        run = are_same_rows(label.value, input) ? run + 1 : 0;
+        /* A task may be to reverse the inputs, to shift or to sort them: then they come in another order. */
+        const double order = label.value[ORDER_OF], of_input = input[ORDER_OF];
+        run = (order < 0 || of_input < 0 || order == of_input) && are_same_rows(label.value, input) ? run + 1 : 0;
         status = test(w, i, TARGET, run >= least, (double)run, (double)least, NULL);
     }
     return status;

@@ -44,6 +44,7 @@ enum {
     ZEROS,
     ROWS,
     DIGEST_OF,
+    ORDER_OF, /* of whole numbers, a hash of the elements in their order; -1: it is not known */
     FLOAT,
     CLASSES,
     DEAD,
@@ -70,6 +71,7 @@ enum {
     LEAST_CLASSES = 2,
     RECENT = 5,
     IMAGE_CHANNELS = 4,
+    ORDERED_MOST = 1 << 14, /* elements of a tensor whose order is looked at */
     NOTE_ROOM = 160
 };
 #define SUMS_CLOSE  1e-11 /* of sums of the same doubles in another order */

@@ -410,5 +410,34 @@ def divergence_of_what_is_no_number(folder):
     return diverging(folder, numpy.nan, numpy.nan), [says("scores")]
 
 
+def tokens(folder, task):
+    """Batches of 4 sequences of 12 tokens, and what a task makes of them, flattened as a loss of classes takes it."""
+    made, rng = Made(folder), numpy.random.default_rng(9)
+    for s in range(12):
+        x = rng.integers(0, 50, (4, 12))
+        made.step(s, "TRAIN", s, {INPUT: x, "CrossEntropyLoss_input_1": task(x).reshape(-1)})
+    return made.end()
+
+
+@case
+def targets_that_are_the_inputs(folder):
+    return tokens(folder, lambda x: x), [says("copy", "target", 2)]
+
+
+@case
+def targets_that_are_the_inputs_in_another_order(folder):
+    return tokens(folder, lambda x: x[:, ::-1]), [says("reversed")]
+
+
+@case
+def targets_that_are_the_inputs_sorted(folder):
+    return tokens(folder, lambda x: numpy.sort(x, axis=1)), [says("sorted")]
+
+
+@case
+def targets_that_are_the_inputs_rolled(folder):
+    return tokens(folder, lambda x: numpy.roll(x, -1, axis=1)), [says("rolled")]
+
+
 if __name__ == "__main__":
     main()
