@@ -507,7 +507,7 @@ RARE = dict(budget=None, include_collections=[assay_hook.Collection(name, record
                                               for name in ("weights", "biases", "gradients")])
 
 
-def bad_batch(wrap=lambda net: net, steps=40, bad=30, reused=False, count=6, **arguments):
+def bad_batch(wrap=lambda net: net, steps=40, bad=30, reused=False, count=6, evaluations=0, **arguments):
     """A training one batch of which holds a NaN, and that ends there as many do; weights before each step as they were."""
     net, loss_fn, before = Net(), nn.CrossEntropyLoss(), []
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -521,6 +521,10 @@ def bad_batch(wrap=lambda net: net, steps=40, bad=30, reused=False, count=6, **a
             x.numpy()[:] = numpy.random.default_rng(step).normal(0, 1, x.shape)  # which PyTorch does not notice
             x.numpy()[0, 1] = float("nan") if step == bad else 0
             before.append((x.clone(), net.fc2.weight.detach().clone()))
+            net.eval()
+            for _ in range(evaluations if step == bad else 0):
+                loss_fn(wrapped(batch(count)[0]), y)
+            net.train()
             loss = loss_fn(wrapped(x), y)
             if not loss.isfinite():
                 break
@@ -606,6 +610,10 @@ def test_memory_of_the_steps_before():
         trial, _ = bad_batch(**RARE, **arguments)  # a copy at each step, however long copies take
         names = names_of(trial.steps[29, "worker_0"])
         assert ("Net_input_0" in names, "Net_fc2.weight" in names) == (inputs, weights), (arguments, names)
+    trial, before = bad_batch(evaluations=5, **RARE)  # an epoch is evaluated, and the next one begins with the NaN
+    for number, of in (28, 28), (29, 29), (35, 30):
+        found = trial.steps[number, "worker_0"].tensors["Net_input_0"][1].mean()
+        assert numpy.isclose(found, before[of][0].numpy().mean(), rtol=1e-5, equal_nan=True), number
 
 
 def test_mistakes():

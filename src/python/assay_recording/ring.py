@@ -12,7 +12,7 @@ from assay_hook_topology import local_piece
 from assay_recording import devices
 from assay_recording.budget import parse
 
-STEPS = 3      # whose inputs are kept: the current one, and those before it
+STEPS = 3      # of training whose inputs are kept: the current one, and those before it
 COPIES = 2     # of the weights
 FARTHEST = 63  # steps back that the library goes
 FED_PART = 4   # inputs take at most one of so many parts of the memory
@@ -38,8 +38,6 @@ class Ring:
     def next_step(self):
         self.number += 1
         self.cost = 0.0
-        while self._fed and self._fed[0][0] <= self.number - STEPS:
-            self._drop_fed()
 
     def _drop_fed(self):
         self._fed_size -= self._fed.popleft()[2]
@@ -48,6 +46,8 @@ class Ring:
         """Inputs or labels of the current step. Of what is saved only the place: who writes there overwrites older ones, too."""
         if not self._fed or self._fed[-1][0] != self.number:
             self._fed.append([self.number, [], 0])
+            if len(self._fed) > STEPS:
+                self._drop_fed()
         step, size, tensor = self._fed[-1], 0, assay_hook._torch().Tensor
         for name, value in zip(names, values):
             if isinstance(value, tensor):
