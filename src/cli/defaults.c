@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "cli/commands.h"
 
 enum { CEILING = 1 << 16 };
@@ -112,6 +113,17 @@ static bool is_for_others(const assay_setting *option, const char *value)
     return false;
 }
 
+/* Offers the options of a command, or of all (NULL). */
+static void offer(const cli_command *command, assay_nearest *nearest)
+{
+    const assay_setting *table[CLI_TABLES];
+    for (size_t c = 0; cli_command_at(c); c++) {
+        const cli_command *one = cli_command_at(c);
+        for (size_t t = 0, tables = cli_option_tables(one, table); (!command || command == one) && t < tables; t++)
+            assay_settings_offer(table[t], nearest);
+    }
+}
+
 int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, assay_error *err)
 {
     static char place[PATH_MAX + 16];
@@ -150,9 +162,15 @@ int cli_defaults_next(const cli_command *command, size_t *at, cli_default *out, 
         if (!dot && has && strcmp(has->name, "out") == 0 &&
             strcmp(has->value, "PLACE") != 0) /* `out` for all is where reports go */
             continue;
-        if (!has && (dot || !anybody_has(out->option)))
-            return assay_fail(err, ASSAY_EUSAGE, "%s: %s has %s option \"%.100s\"", place,
-                              dot ? of->name : "no command", dot ? "no" : "an", out->option);
+        if (!has && (dot || !anybody_has(out->option))) {
+            char room[ASSAY_NEAREST_ROOM];
+            assay_nearest nearest;
+            assay_nearest_begin(&nearest, out->option, strlen(out->option));
+            offer(dot ? of : NULL, &nearest);
+            return assay_fail(err, ASSAY_EUSAGE, "%s: %s has %s option \"%.100s\"%s", place,
+                              dot ? of->name : "no command", dot ? "no" : "an", out->option,
+                              assay_nearest_hint(&nearest, room));
+        }
         if (has && of == command && (dot || !is_for_others(has, out->value)))
             return 1;
     }

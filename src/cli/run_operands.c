@@ -77,8 +77,9 @@ int run_take_operands(const cli_context *context, int parsed, const char *const 
     }
     assay_buf_release(&kinds);
     if (status == ASSAY_OK && !*job && options->trials.count == 0 && !options->trials_from)
-        status = assay_fail(err, ASSAY_EUSAGE,
-                            "give a trial (a directory), a job file, or both; `assay help run` says more");
+        status =
+            assay_fail(err, ASSAY_EUSAGE, "give a trial (a directory), a job file, or both; `assay help %s` says more",
+                       context->argc > 1 ? context->argv[1] : "run");
     options->job_text = (const char *)cli_built_in_job;
     options->job_size = cli_built_in_job_size;
     return assay_comm_agree(context->comm, status, err);

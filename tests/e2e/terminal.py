@@ -134,7 +134,7 @@ def defaults(place, checks):
     (xdg / "config").write_text("nonsense = 1\n")
     code, _, err = place.piped("rules", XDG_CONFIG_HOME=str(xdg.parent))
     checks.expect(code == 2 and "no command has an option" in err and "%s:1: " % (xdg / "config") in err and "nonsense" in err, err)
-    for text, line, words in (("run.memry = 2G\n", 1, ("memry",)), ("\nrnu.memory = 2G", 2, ("rnu",)), ("[run]\nquiet\n", 1, ("no sections", "run.reports = ")), ("run.memory = lots\n", 1, ("memory", "expected")),
+    for text, line, words in (("run.memry = 2G\n", 1, ("memry", "did you mean \"memory\"?")), ("colour = always\n", 1, ("colour", "did you mean \"color\"?")), ("\nrnu.memory = 2G", 2, ("rnu",)), ("[run]\nquiet\n", 1, ("no sections", "run.reports = ")), ("run.memory = lots\n", 1, ("memory", "expected")),
                               ("run.trial = x\n", 1, ("trial", "command line")), ("run.quiet = perhaps\n", 1, ("true or false",)), ("run.memory\n", 1, ("memory",))):
         say(text)
         code, _, err = place.piped("run", DDP, "--out", "wrong")
