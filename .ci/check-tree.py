@@ -189,10 +189,10 @@ def check_map(write):
 def check_fuzz():
     """Each target has a number of executions; the table of threats names no target and no other test that is not there."""
     targets = {p.stem.removeprefix("fuzz_") for p in (ROOT / "tests" / "fuzz").glob("fuzz_*.c")}
-    counted = set(re.findall(r"`(\w+)` \d", (ROOT / "bench" / "reliability.md").read_text()))
+    counted = set(re.findall(r"`(\w+)` \d", (ROOT / "bench" / "fuzz.md").read_text()))
     named = set(re.findall(r"`fuzz\.(\w+\*?)`", (ROOT / "SECURITY.md").read_text()))
     for name in sorted(targets - counted):
-        breach("bench/reliability.md", 1, "no executions of %s: run tests/fuzz/executions --write %s" % (name, name))
+        breach("bench/fuzz.md", 1, "no executions of %s: run tests/fuzz/executions --write %s" % (name, name))
     for name in sorted(n for n in named if not any(re.fullmatch(n.replace("*", ".*"), t) for t in targets)):
         breach("SECURITY.md", 1, "there is no fuzz.%s" % name)
     for kind, name in sorted(set(re.findall(r"`(e2e|hook|laws|mpi|python|s3|slurm|torture|unit)\.([\w.*-]+)`", (ROOT / "SECURITY.md").read_text()))):

@@ -151,7 +151,7 @@ double assay_noise_of_curve(const assay_noise *noise, const double *score, size_
 
 /* Of 10^5 groups of so many normal numbers each: the score that one number of a group in 1000 exceeds, and up to twice
  * that, for losses have heavier tails, and a run has several numbers. Those of curves are such that of runs whose noise
- * wanders by Student's t of three degrees of freedom one in a hundred is above (bench/accuracy.md). Numbers of runs in
+ * wanders by Student's t of three degrees of freedom one in a hundred is above (bench/accuracy/sets.md). Numbers of runs in
  * between take the limit of the next smaller one. */
 static const struct {
     size_t runs;
