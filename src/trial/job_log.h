@@ -84,7 +84,8 @@ enum {
     ASSAY_SIGNATURE_ROOT_CAUSE, /* torchrun's "Root Cause (first observed failure)", where it is before all others */
     ASSAY_SIGNATURE_HANG,       /* who hung, out of dumps: made by who asks them */
     ASSAY_SIGNATURE_STATE,      /* the state of a job, as its scheduler says: likewise */
-    ASSAY_SIGNATURE_LISTED      /* one of its "Failures", or a root cause that is no earlier than others */
+    ASSAY_SIGNATURE_LISTED,     /* one of its "Failures", or a root cause that is no earlier than others */
+    ASSAY_SIGNATURE_WORDS       /* last words of a rank that speak of an error no signature knows */
 };
 
 /* What is known of a time: nothing; seconds since midnight; seconds since 1970 as if the year were 2000; since 1970. */
@@ -105,6 +106,7 @@ typedef struct assay_log_event {
     bool ignored;      /* it came up while Python tidied up, and ended nothing */
     bool shown;        /* it stands in a text that a model made, as far as the lines before it say */
     bool guessed;      /* its kind is that of words of its class or its message: no signature knows it */
+    bool tail;         /* what stands behind it are errors, stacks, and few lines more */
     bool inside;       /* its traceback does not begin where a process or a thread does: who caught it wrote it out */
     uint32_t file;
     uint64_t line, at;           /* where it stands: the line's number from 1, and the byte it begins at */

@@ -172,8 +172,8 @@ static bool is_at_end(const why_scene *s, const why_item *i)
     const bool alone =
         i->event->role == ASSAY_LOG_CAUSE || (i->event->in_traceback && i->event->role == ASSAY_LOG_EITHER);
     if (!alone) /* programs live on after much */
-        return file->lines - i->event->last_line < 3;
-    return file->lines - i->event->last_line < WHY_END_LINES + WHY_LINES_OF_RANK * file->rank.count;
+        return i->event->tail || file->lines - i->event->last_line < 3;
+    return i->event->tail || file->lines - i->event->last_line < WHY_END_LINES + WHY_LINES_OF_RANK * file->rank.count;
 }
 
 /* ---- order ---- */
@@ -264,6 +264,33 @@ static bool is_explained(const why_scene *s, const why_item *i)
     if (nobody->rank < 0 && nobody->least < least)
         least = nobody->least;
     return e->ending != ASSAY_ENDING_crash && least < i->level;
+}
+
+/* ---- last words that no signature knows ---- */
+
+static bool is_words(const why_item *i)
+{
+    return i->event->signature == ASSAY_SIGNATURE_WORDS;
+}
+
+/* They count where nothing else says why: those of all ranks, or only those whose kind is guessed. Do any? Of a training of several
+ * ranks that made steps one rank's words alone say little: where it ends, others say so. */
+static bool take_words(why_scene *s, bool all)
+{
+    bool any = false;
+    size_t ranks = 0;
+    for (size_t k = 0; k < s->item.count; k++)
+        ranks += is_words(&s->item.list[k]) && s->item.list[k].words && s->item.list[k].rank >= 0;
+    const bool few = all && s->ranks > 1 && s->why->last_step >= 0 && 2 * ranks <= s->ranks;
+    for (size_t k = 0; k < s->item.count; k++) {
+        why_item *i = &s->item.list[k];
+        if (!is_words(i) || !i->words || i->old || (i->event->shown && s->ranks > 1) || (few && i->rank >= 0) ||
+            (!all && !i->event->guessed))
+            continue;
+        i->survived = false;
+        any = true;
+    }
+    return any;
 }
 
 /* ---- the cause ---- */
@@ -474,19 +501,33 @@ static bool is_of_message(const why_item *i)
            (ending == ASSAY_ENDING_host_memory && i->event->role == ASSAY_LOG_CAUSE);
 }
 
-/* The message of an exception may go over several lines, and one of them say more than its class does. */
+/* May words that no signature knows say more than it does? Its class says nothing of what happened. */
+static bool may_be_told(const why_item *i)
+{
+    return i->event->in_traceback && i->event->ending == ASSAY_ENDING_exception && why_is_unread(i->event);
+}
+
+/* The message of an exception may go over several lines, and one of them say more than its class does; so may what its rank wrote
+ * just before. */
 static void take_messages(why_scene *s)
 {
     for (size_t k = 0; k + 1 < s->item.count; k++) {
         const why_member *m = &s->by_rank.member[k], *next = m + 1;
-        why_item *i = &s->item.list[m->item];
-        const why_item *other = &s->item.list[next->item];
+        why_item *i = &s->item.list[m->item], *other = &s->item.list[next->item];
         const size_t ranks = s->why->file.list[i->file].rank.count;
+        const uint64_t lines = WHY_LINES_OF_RANK * (ranks > 0 ? ranks : 1);
+        if (next->rank != m->rank || other->file != i->file || other->event->line - i->event->last_line >= lines)
+            continue;
         const bool unread = i->event->ending == ASSAY_ENDING_exception || i->event->guessed;
-        if (i->event->in_traceback && unread && next->rank == m->rank && other->file == i->file &&
-            is_of_message(other) &&
-            other->event->line - i->event->last_line < WHY_LINES_OF_RANK * (ranks > 0 ? ranks : 1))
+        if (i->event->in_traceback && unread && is_of_message(other)) {
             i->told = i->explained = true;
+        } else if (other->words && other->event->guessed && may_be_told(i) && !i->survived) {
+            other->survived = false;
+            i->told = i->explained = true;
+        } else if (i->words && i->event->guessed && may_be_told(other) && !other->survived) {
+            i->survived = false;
+            other->told = other->explained = true;
+        }
     }
 }
 
@@ -553,6 +594,8 @@ static bool tell(why_scene *s)
         if (!why_progress_take(s, i->file, &s->progress))
             return false;
         i->survived = has_survived(s, i) || (launch && follows_launch(i, launch));
+        i->words = is_words(i) && !i->survived;
+        i->survived = i->survived || i->words;
         launch = i->survived && is_launch(i->event) ? i : launch;
         i->last = is_last_of_rank(s, i);
     }
@@ -587,6 +630,7 @@ static bool tell(why_scene *s)
     if (is_completed(&why->facts))
         return true;
     take_messages(s);
+    any = any || (!finished && !hard && !why->hang && take_words(s, true));
     if (!any && !hard && !why->hang)
         return true;
     why->failed = true;
@@ -606,6 +650,8 @@ static bool tell(why_scene *s)
                 s->item.list[k].survived = false;
         cause = find_cause(s);
     }
+    if (!(cause && cause->level < WHY_LEVEL_LAUNCHER) && !finished && !why->hang && take_words(s, false))
+        cause = find_cause(s);
     const bool hung = why->hang && (!cause || cause->level >= WHY_LEVEL_OTHERS || ends_a_hang(cause->event->ending));
     if (hung) {
         if (!add_hang(s))

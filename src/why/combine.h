@@ -26,6 +26,7 @@ typedef struct why_item {
     bool last;      /* its rank said hardly anything behind it */
     bool candidate, first; /* it may be a cause; nothing is certainly before it */
     bool told;
+    bool words;   /* last words that no signature knows, which count where nothing else says why */
     bool late;    /* its launcher had begun to stop ranks before */
     bool aligned; /* how far its clock is ahead is known, and its times are without that */
     size_t group; /* of its rank */
@@ -137,6 +138,9 @@ bool why_keep_last_lines(why_scene *s);
 
 /* How certain who and why are. False without memory. */
 bool why_judge(why_scene *s, const why_item *cause);
+
+/* Is it an exception of which the table knows no more than its name, and whose name does not say why it was raised? */
+bool why_is_unread(const assay_log_event *e);
 
 /* ---- ranks.c: what is asked of many events, looked up ---- */
 

@@ -57,7 +57,7 @@ static bool names_hang(const assay_why *why, const why_link *link)
 
 /* Is it an exception that the table knows no more of than its name, and that Python does not raise for a fault of the program
  * itself? Why it was raised stands in its words, which nobody read: a full disk and a wrong label are both a RuntimeError. */
-static bool is_unread_exception(const assay_log_event *e)
+bool why_is_unread(const assay_log_event *e)
 {
     static const char *const own[] = {"KeyError",          "IndexError",          "TypeError",      "AttributeError",
                                       "NameError",         "UnboundLocalError",   "SyntaxError",    "IndentationError",
@@ -138,9 +138,13 @@ bool why_judge(why_scene *s, const why_item *cause)
     bool made = judge_order(s, cause);
     if (made && why->earlier)
         made = why_add_text(&why->reason, "the last run in its output counts; an earlier one %s", why->earlier);
-    if (made && why->certainty == WHY_CERTAIN && is_unread_exception(cause->event)) {
+    if (made && why->certainty == WHY_CERTAIN && why_is_unread(cause->event)) {
         why->certainty = WHY_LIKELY;
         made = why_add_text(&why->reason, "why it was raised stands in its message, which no signature knows");
+    }
+    if (made && cause->event->signature == ASSAY_SIGNATURE_WORDS) {
+        why->certainty = why->certainty > WHY_POSSIBLE ? WHY_POSSIBLE : why->certainty;
+        made = why_add_text(&why->reason, "its kind is guessed from words that no signature knows");
     }
     const why_place *place = &why->places.list.list[cause->event->file];
     if (made && place->base >= 0 && cause->rank >= 0) { /* elastic launchers may deal them out otherwise */

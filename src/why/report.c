@@ -25,6 +25,8 @@ static const char *signature_of(const assay_log_event *e)
         return "hang";
     if (e->signature == ASSAY_SIGNATURE_STATE)
         return "state";
+    if (e->signature == ASSAY_SIGNATURE_WORDS)
+        return "last_words";
     const assay_signature *s = assay_signature_of(e->signature);
     return s ? s->id : NULL;
 }

@@ -488,36 +488,12 @@ static const hint MODULES[] = {
     {"datasets.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},    {"lmdb.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
     {"PIL.", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
 };
-static const hint MESSAGES[] = {
-    {"DEADLINE_EXCEEDED", ASSAY_ENDING_network, ASSAY_LOG_EITHER}, /* codes of gRPC and of XLA */
-    {"UNAVAILABLE: ", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
-    {"HCCL error in", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
-    {"connectFullMesh", ASSAY_ENDING_rendezvous, ASSAY_LOG_EITHER},
-    {"onnect timeout", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
-    {"PERMISSION_DENIED", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
-    {"UNAUTHENTICATED", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
-    {"NOT_FOUND: ", ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE},
-    {"DATA_LOSS", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
-    {"device memory", ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE},
-    {"ut of memory", ASSAY_ENDING_host_memory, ASSAY_LOG_EITHER},
-    {"o space left", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
-    {"quota", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
-    {"nput/output error", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
-    {"ermission denied", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
-    {"ccess denied", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
-    {"nauthorized", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
-    {"ot authorized", ASSAY_ENDING_permission, ASSAY_LOG_CAUSE},
-    {"database is locked", ASSAY_ENDING_disk, ASSAY_LOG_CAUSE},
-    {"imed out", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
-    {"ax retries exceeded", ASSAY_ENDING_network, ASSAY_LOG_CAUSE},
-    {"onnection ", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
-    {"nreachable", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
-    {"corrupt", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
-    {"truncated", ASSAY_ENDING_data, ASSAY_LOG_CAUSE},
-    {"ncompatible", ASSAY_ENDING_version, ASSAY_LOG_CAUSE},
-};
-/* Classes that say nothing of what happened: their messages do. So do those of libraries, which have a module in front. */
-static const char *const CARRIERS[] = {"RuntimeError", "OSError", "IOError", "Exception", "Error", "ClientError"};
+/* Classes that Python raises for a fault of the program itself: their messages name what it works on. Those of all others may
+ * say what happened. */
+static const char *const OWN[] = {"ValueError",        "KeyError",        "TypeError",         "IndexError",
+                                  "AttributeError",    "NameError",       "AssertionError",    "NotImplementedError",
+                                  "SyntaxError",       "RecursionError",  "ZeroDivisionError", "StopIteration",
+                                  "UnboundLocalError", "IndentationError"};
 
 static bool is_class(const char *name, size_t length, const char *class)
 {
@@ -545,17 +521,19 @@ void joblog_exception_class(const char *body, size_t length, assay_log_event *ev
     size_t begin = name;
     while (begin > 0 && body[begin - 1] != '.')
         begin--;
-    bool carries = begin > 0;
+    bool carries = true;
     for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
         if (is_class(body + begin, name - begin, CLASSES[i].name)) {
             event->ending = CLASSES[i].ending;
             event->role = CLASSES[i].role;
             return;
         }
-    for (size_t i = 0; i < sizeof CARRIERS / sizeof *CARRIERS && !carries; i++)
-        carries = is_class(body + begin, name - begin, CARRIERS[i]);
-    if (carries && take_hint(body + name, length - name, MESSAGES, sizeof MESSAGES / sizeof *MESSAGES, event))
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN && carries && begin == 0; i++)
+        carries = !is_class(body, name, OWN[i]);
+    if (carries && joblog_guess(body + name, length - name, &event->ending, &event->role)) {
+        event->guessed = true;
         return;
+    }
     if (!take_hint(body + begin, name - begin, NAMES, sizeof NAMES / sizeof *NAMES, event))
         (void)take_hint(body, begin, MODULES, sizeof MODULES / sizeof *MODULES, event);
 }

@@ -299,9 +299,10 @@ typedef struct joblog_reader {
     ASSAY_VEC(joblog_process) process; /* of ranks that Ray started, as it says */
     ASSAY_VEC(joblog_slot) slot;       /* of out->event */
     uint32_t texts[JOBLOG_NUMBERS];    /* how many events a signature has; of those without a number, the last */
-    char *clean, *behind;              /* room for a line, and for one behind it */
-    joblog_past *past;                 /* JOBLOG_PASTS, by where they end */
-    uint64_t era;                      /* which those of this file have in it: others are of files before */
+    char front[96];        /* of lines, as a traceback showed; numbers are '0'; "": what is known suffices */
+    char *clean, *behind;  /* room for a line, and for one behind it */
+    joblog_past *past;     /* JOBLOG_PASTS, by where they end */
+    uint64_t era;          /* which those of this file have in it: others are of files before */
     uint64_t first_front;  /* where the first line begins that has a rank in front; UINT64_MAX: none was met */
     joblog_barren barren;  /* what was looked through last in vain */
     joblog_form *form;     /* by the lower bits of their shapes */
@@ -404,6 +405,34 @@ void joblog_count_line(joblog_reader *r, assay_log_rank *row, size_t from, size_
 size_t joblog_tail_of(const joblog_reader *r);
 /* Keeps what the last lines of the reader's file say of time and step. 0 or ASSAY_ENOMEM. */
 int joblog_read_end(joblog_reader *r);
+
+/* ---- vocabulary.c: words that errors have in common ---- */
+
+/* Guesses what kind of ending words speak of. False: they do not say. */
+bool joblog_guess(const char *text, size_t length, assay_ending *ending, assay_log_role *role);
+/* Does a line speak of an error, by its level or by its words, and not of one that was met and passed? */
+bool joblog_speaks_of_error(const joblog_line *line);
+/* Copies a text with small letters, `room` bytes at most. How many. */
+size_t joblog_lower(const char *text, size_t length, char *to, size_t room);
+
+/* ---- read.c ---- */
+
+/* Does a line match a signature, or belong to a traceback? It takes a while. */
+bool joblog_has_signature(const joblog_reader *r, const joblog_line *line);
+
+/* ---- front.c ---- */
+
+/* Learns what stands in front of the head of a traceback, and of its first frame, and is not known; lines are read so from then on. */
+void joblog_front_learn(joblog_reader *r, const joblog_line *line);
+/* Takes what was learned from a line: how many bytes it has; 0: the line begins otherwise. */
+size_t joblog_front_read(const joblog_reader *r, const char *line, size_t length, joblog_prefix *out);
+/* Copies the name of a node, up to its first '.', that a line begins with, "n2.cluster.org: ", where it has a digit. */
+void joblog_node_in_front(const char *front, size_t length, char *node, size_t room);
+
+/* ---- lastwords.c ---- */
+
+/* Adds an event for each rank whose last lines speak of an error that has none. 0 or ASSAY_ENOMEM. */
+int joblog_last_words(joblog_reader *r);
 
 /* ---- pack.c ---- */
 

@@ -51,9 +51,33 @@ static int64_t rank_of_process(const joblog_reader *r, const joblog_prefix *p)
     return -1;
 }
 
+/* The prefix behind what a traceback showed to stand in front of lines; false: the line begins otherwise. */
+static bool part_behind_front(const joblog_reader *r, joblog_line *out)
+{
+    joblog_prefix front;
+    const size_t size = joblog_front_read(r, out->text, out->length, &front);
+    if (size == 0)
+        return false;
+    joblog_prefix *p = &out->prefix;
+    joblog_prefix_of(out->text + size, out->length - size, r->per_node, p);
+    p->rank = p->rank < 0 ? front.rank : p->rank;
+    p->local_rank = p->local_rank < 0 ? front.local_rank : p->local_rank;
+    if (p->timed == ASSAY_LOG_UNTIMED) {
+        p->time = front.time;
+        p->timed = front.timed;
+        memcpy(p->times, front.times, sizeof p->times);
+    }
+    if (!p->node[0])
+        memcpy(p->node, front.node, sizeof p->node);
+    p->own += size;
+    p->length += size;
+    return true;
+}
+
 void joblog_line_part(const joblog_reader *r, joblog_line *out)
 {
-    joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
+    if (!r->front[0] || !part_behind_front(r, out))
+        joblog_prefix_of(out->text, out->length, r->per_node, &out->prefix);
     const size_t torn = out->prefix.rank < 0 ? begin_of_torn(out->text, out->length) : 0;
     if (torn > 0) {
         out->text += torn;

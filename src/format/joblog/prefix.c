@@ -144,6 +144,11 @@ static bool read_bracket(const char *s, size_t length, bool first, joblog_prefix
     for (size_t i = 0; i < length; i++) /* "[INFO]", "[trainer.py]" */
         if (!is_name_byte(s[i]) && s[i] != ' ' && s[i] != ':' && !(pod && s[i] == '/'))
             return false;
+    const char *colon = memchr(s, ':', length); /* "[n0123:193313]", as Open MPI has it: a node and a process */
+    t = (text){colon ? colon + 1 : s, colon ? length - (size_t)(colon + 1 - s) : 0};
+    if (colon && is_host(s, (size_t)(colon - s)) && assay_is_digit(colon[-1]) && take_number(&t, 4, 8, &a) &&
+        t.left == 0)
+        set_node(out, s, (size_t)(colon - s));
     return true;
 }
 
@@ -366,6 +371,10 @@ static bool take_process(text *t, joblog_prefix *out)
     text number = {at + sizeof pid - 1, (size_t)(end - at) - (sizeof pid - 1)};
     if (out->pid < 0)
         (void)take_number(&number, 1, 9, &out->pid);
+    const char *rank = joblog_find(t->at, length, "rank=");
+    text own = {rank ? rank + 5 : end, rank ? (size_t)(end - rank) - 5 : 0};
+    if (out->rank < 0 && rank && (rank[-1] == ' ' || rank[-1] == '('))
+        (void)take_number(&own, 1, RANK_DIGITS, &out->rank);
     at = joblog_find(t->at, length, ip);
     if (at)
         set_node(out, at + sizeof ip - 1,

@@ -348,6 +348,15 @@ static void note_anew(const joblog_reader *r, const joblog_line *line, found *f)
             note_literal(log, s.number, line->text, line->length, s.at, f);
 }
 
+bool joblog_has_signature(const joblog_reader *r, const joblog_line *line)
+{
+    found f;
+    joblog_match match;
+    bool again = false;
+    note_anew(r, line, &f);
+    return next_found(&f, r->log->blocks) < JOBLOG_NUMBERS || match_of(r->log, line, &f, &match, &again) < SIZE_MAX;
+}
+
 /* Looks at a line, in which literals lie, or which may belong to a block. `whole`: nothing has to be cleaned. */
 static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *literals)
 {
@@ -388,6 +397,12 @@ static int look_at(joblog_reader *r, size_t from, size_t to, bool whole, scan *l
     if (line.text != text) { /* it was torn */
         note_anew(r, &line, f);
         now.key = 0;
+    }
+    if (next_found(f, r->log->blocks) <= r->log->blocks + JOBLOG_ROOT_CAUSE) {
+        const size_t prefix = line.prefix.length;
+        joblog_front_learn(r, &line);
+        joblog_line_part(r, &line);
+        now.key = line.prefix.length == prefix ? now.key : 0;
     }
     const int taken = r->block.count > 0 ? joblog_block_take(r, &line, &block) : 0;
     if (taken < 0)
@@ -611,6 +626,7 @@ static int read_part(joblog_reader *r, assay_utf8 *file, const char *path, const
         if (plain && !r->out->cut)
             status = read_tail(r, file, first, err);
         ASSAY_THEN(status, joblog_read_end(r));
+        ASSAY_THEN(status, joblog_last_words(r));
     }
     return status;
 }
