@@ -26,6 +26,7 @@ typedef struct step_facts {
 typedef struct judging {
     const assay_trial_outcome *outcome;
     const assay_trial_files *files;
+    const assay_verify_remarks *remarks;
     const assay_verify_options *options;
     assay_verification *j;
     assay_dict *names; /* paths of the lines, by number */
@@ -367,12 +368,21 @@ static void put_problem(const judging *g, const assay_problem *p, bool again, as
     assay_put_u8(out, '\0');
 }
 
+/* Was that said of the file by those who looked at whole files? */
+static bool is_remarked(const assay_verify_remarks *remarks, const char *file, const char *words)
+{
+    for (size_t i = 0; i < remarks->count; i++)
+        if (strcmp(remarks->list[i].file, file) == 0 && strstr(remarks->list[i].text, words))
+            return true;
+    return false;
+}
+
 /* `known`: only what is not among that, for a disk may fail when the trial is opened again. */
 static int add_problems(judging *g, const assay_problems *problems, const assay_problems *known)
 {
     for (size_t i = 0; i < problems->kept; i++) {
         const assay_problem *p = &problems->list[i];
-        if (p->kind == ASSAY_PROBLEM_BEHIND) /* the look at whole files says so of every file (archive.c) */
+        if (p->kind == ASSAY_PROBLEM_BEHIND && is_remarked(g->remarks, p->file, "stand behind its end"))
             continue;
         if ((p->step >= 0 && !is_asked(g, p->step)) || (known && assay_problems_have(known, p->text)))
             continue;
@@ -654,7 +664,8 @@ static int settle(judging *g)
 int assay_judge(const assay_trial_outcome *trial, const assay_job *job, const assay_trial_files *files,
                 const assay_verify_remarks *remarks, const assay_verify_options *options, assay_verification *out)
 {
-    judging g = {.outcome = trial, .files = files, .options = options, .j = out, .names = assay_dict_new()};
+    judging g = {
+        .outcome = trial, .files = files, .remarks = remarks, .options = options, .j = out, .names = assay_dict_new()};
     out->path = assay_copy_text(trial->trial->path);
     out->last_sound = -1;
     int status = g.names && out->path ? add_steps(&g) : ASSAY_ENOMEM;

@@ -535,6 +535,34 @@ static void forget_names(checkpoint *p)
     p->names = p->sets = p->numbers = NULL;
 }
 
+/* Names the seals of files that are gone, once: who deletes a checkpoint may leave its seal. */
+static int name_orphans(const assay_trial_files *trial, assay_verify_remarks *remarks)
+{
+    static const char END[] = ".assay-seal.json";
+    assay_names names = {0};
+    const char *first = NULL;
+    size_t count = 0;
+    int status = ASSAY_OK;
+    if (assay_store_list_root(trial->store, &names, NULL) != ASSAY_OK)
+        return ASSAY_OK; /* who lists the trial says so */
+    for (size_t i = 0; i < names.count; i++) {
+        char file[ASSAY_PATH_ROOM];
+        if (!assay_path_ends(names.name[i], END))
+            continue;
+        snprintf(file, sizeof file, "%.*s", (int)(strlen(names.name[i]) + 1 - sizeof END), names.name[i]);
+        if (assay_store_exists(trial->store, file, NULL) == 0)
+            first = count++ == 0 ? names.name[i] : first;
+    }
+    if (count > 0) {
+        char text[ASSAY_PATH_ROOM + 128];
+        snprintf(text, sizeof text, "%s: it is the seal of a file that is gone (%zu such seal%s)", first, count,
+                 assay_plural(count));
+        status = assay_verify_remark_add(remarks, ASSAY_VERIFY_NOTE, -1, first, text);
+    }
+    assay_names_release(&names);
+    return status;
+}
+
 int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_options *options, assay_problems *problems,
                          assay_verify_remarks *remarks)
 {
@@ -551,6 +579,7 @@ int assay_verify_lacking(const assay_trial_files *trial, const assay_verify_opti
     ASSAY_THEN(status, look_for_holes(&l));
     ASSAY_THEN(status, look_for_pointer(&l));
     ASSAY_THEN(status, look_for_best(&l));
+    ASSAY_THEN(status, name_orphans(trial, remarks));
     for (size_t i = 0; i < l.all.count; i++)
         forget_names(&l.all.list[i]);
     free(l.all.list);

@@ -218,6 +218,10 @@ def main():
             path.write_text(path.read_text().replace('"file": "', '"file": "../'))
             done = run([args.assay, "verify", outside])
             checks.expect(done.code == 3 and "the seal is damaged: it is not as assay writes it" in " ".join(done.out.split()), "a seal that names a file outside: %s" % done)
+            left = shutil.copytree(Path(work) / "seals" / "single-sealed", Path(work) / "left")
+            next(p for p in sorted(left.iterdir()) if p.suffix == ".safetensors").unlink()
+            done = run([args.assay, "verify", left])
+            checks.expect(done.code == 0 and "is the seal of a file that is gone (1 such seal)" in " ".join(done.out.split()), "a seal whose file is gone: %s" % done)
         for case in every:
             done = run([args.assay, "verify", case.path, "--quiet", *case.options])
             first = done.out.split("\n", 1)[0]

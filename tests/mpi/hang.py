@@ -144,6 +144,13 @@ def main():
         problems = json.loads((out / "report.json").read_text())["trials"][0]["problems"]
         checks.expect(done.code == 3 and any("_dump_3" in p["text"] and "offset" in p["text"] for p in problems),
                       f"a dump that is cut is named: {done.code} {problems}")
+        exchanged = place / "stuck-json"
+        for name, put in (("_dump_1", "aside"), ("_dump_2", "_dump_1"), ("aside", "_dump_2")):  # of two groups: those of one say nothing
+            (exchanged / name).rename(exchanged / put)
+        done, out = hang(exchanged, args.ranks[-1])
+        problems = [p["text"] for p in json.loads((out / "report.json").read_text())["trials"][0]["problems"]]
+        checks.expect(done.code == 3 and [p.split(":")[0] for p in problems] == ["_dump_1", "_dump_2"] and "another rank's" in problems[0],
+                      f"dumps in each other's place: {done.code} {problems}")
         for expected in sorted(SHARED.glob("*.expected.json")) if SHARED.is_dir() else []:
             name = expected.name[:-len(".expected.json")]
             rule = json.loads(expected.read_text())["rules"]["HangCulprit"]

@@ -206,7 +206,24 @@ def queue(work):
         yield Case("what comes back: %s" % name, work / name, code, says)
 
 
+def more(work):
+    """Bytes behind the end of a file, and files that no layout has, are named and cost nothing."""
+    said = "see 1 note$"
+    for layout, name in (("dcp", ".metadata"), ("dcp", "__1_0.distcp"), ("legacy", "model_300.pth"), ("torch", "ckpt_300.pt"), ("npz", "step_300.npz"), ("torch_dist", "common.pt")):
+        root = spread(work, layout, name="%s-%s" % (layout, name), steps=THREE)
+        path = next(p for p in sorted(root.rglob(name)) if "300" in str(p))
+        path.write_bytes(path.read_bytes() + bytes(9))
+        for options in ([], ["--last"]):
+            yield Case("%s: bytes behind %s" % (layout, name), root, SOUND, said, options)
+    for layout, name, stranger in (("dcp", "__1_0.distcp", "all.pt"), ("torch_dist", "common.pt", "common (copy).pt"), ("zero1", "mp_rank_00_model_states.pt", "mp_rank_00_model_states (copy).pt"), ("zero3", "zero_pp_rank_0_mp_rank_00_model_states.pt", "model.safetensors")):
+        root = spread(work, layout, name="%s-%s" % (layout, stranger), steps=THREE)
+        path = next(p for p in sorted(root.rglob(name)) if "300" in str(p))
+        shutil.copy(path, path.with_name(stranger))
+        yield Case("%s: %s beside it" % (layout, stranger), root, SOUND, said)
+
+
 def copies(work):
+    yield from more(work / "more")
     yield from best(work / "best")
     yield from swapped(work / "swapped")
     yield from queue(work / "queue")

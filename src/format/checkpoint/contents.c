@@ -310,6 +310,14 @@ void assay_ckpt_problem(const assay_ckpt_file *f, int kind, int64_t offset, cons
         assay_problems_add(f->to->problems, kind, f->to->step, f->path, -1, "%s: %s", f->path, text);
 }
 
+void assay_ckpt_name_behind(const assay_contents *c, const char *path, uint64_t size, uint64_t end)
+{
+    if (end < size)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_BEHIND, c->step, path, (int64_t)end,
+                           "%s: offset %llu: %llu bytes stand behind its end, which no loader reads", path,
+                           (unsigned long long)end, (unsigned long long)(size - end));
+}
+
 int assay_ckpt_read(void *file, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
     const assay_ckpt_file *f = file;

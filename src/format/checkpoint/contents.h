@@ -199,6 +199,9 @@ typedef struct assay_ckpt_file {
 /* Adds a problem of this file at an offset (-1: none). */
 void assay_ckpt_problem(const assay_ckpt_file *f, int kind, int64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Names what a file of that size has behind the end of all that it holds; nothing where it ends there. */
+void assay_ckpt_name_behind(const assay_contents *c, const char *path, uint64_t size, uint64_t end);
+
 /* Reads exactly so many bytes at an offset behind the base; for assay_zip_open(). */
 int assay_ckpt_read(void *file, uint64_t at, void *bytes, size_t size, assay_error *err);
 

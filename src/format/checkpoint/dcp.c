@@ -173,7 +173,10 @@ typedef struct dcp {
     const metadata_file **adder; /* by number in `added`: the file that named it */
     size_t adder_room;
     assay_dict *named; /* files that .metadata names, below the directory */
-    uint8_t *state;    /* by file: whether a problem of it was named */
+    uint64_t *
+        end; /* by number in `named`: behind the last of its chunks; UINT64_MAX: not known, or what lies behind was named */
+    size_t end_room;
+    uint8_t *state; /* by file: whether a problem of it was named */
     size_t state_room;
     assay_dcp_paths paths; /* of the file under way */
     assay_boxes *boxes;
@@ -213,6 +216,23 @@ static void tell_archive(const dcp *d, uint32_t path, uint32_t storage)
     assay_ckpt_note_archive(d->c, room, offset, length);
 }
 
+/* Notes the file of a storage, and where the last of them ends in it. 0 or ASSAY_ENOMEM. */
+static int note_end(dcp *d, uint32_t path, uint32_t storage)
+{
+    const assay_pickle *p = &d->of->p;
+    const uint32_t known = assay_dict_count(d->named);
+    const uint32_t id = assay_dict_add(d->named, (const char *)p->bytes + p->node[path].a, (size_t)p->node[path].size);
+    ASSAY_HAVE(id != ASSAY_NO_ID && assay_vec_reserve(&d->end, &d->end_room, id + 1, sizeof *d->end));
+    uint64_t at = 0, size = 0, *end = &d->end[id];
+    *end = id == known ? 0 : *end;
+    if (!assay_dcp_number(p, assay_dcp_field(p, storage, "offset"), &at) ||
+        !assay_dcp_number(p, assay_dcp_field(p, storage, "length"), &size))
+        *end = UINT64_MAX;
+    else if (*end != UINT64_MAX && at + size > *end)
+        *end = at + size;
+    return ASSAY_OK;
+}
+
 static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key)
 {
     const assay_pickle *p = &d->of->p;
@@ -221,9 +241,8 @@ static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key
     int64_t offsets[ASSAY_MAX_DIMS];
     const int dims = assay_walk_numbers(p, assay_dcp_field(p, index, "offset"), offsets);
     tell_archive(d, path, storage);
-    if (path != ASSAY_PICKLE_NOTHING && p->node[path].kind == ASSAY_PICKLE_TEXT &&
-        assay_dict_add(d->named, (const char *)p->bytes + p->node[path].a, (size_t)p->node[path].size) == ASSAY_NO_ID)
-        return ASSAY_ENOMEM;
+    if (path != ASSAY_PICKLE_NOTHING && p->node[path].kind == ASSAY_PICKLE_TEXT)
+        ASSAY_TRY(note_end(d, path, storage));
     if (!assay_dcp_is_class(p, index, "MetadataIndex") || name == ASSAY_PICKLE_NOTHING ||
         p->node[name].kind != ASSAY_PICKLE_TEXT || dims < 0)
         return ASSAY_OK; /* bytes, not a tensor */
@@ -294,8 +313,15 @@ static bool turn_to(dcp *d, const char *relative, size_t length)
     d->open.path = assay_dict_name(d->c->files, file, NULL);
     assay_error err = {{0}};
     const int status = assay_store_open_file(d->c->store, path, &d->open.file, &err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
+        const uint32_t named = assay_dict_find(d->named, relative, length);
+        const uint64_t all = assay_store_file_size(d->open.file);
+        if (named != ASSAY_NO_ID) {
+            assay_ckpt_name_behind(d->c, path, all, d->end[named]);
+            d->end[named] = UINT64_MAX;
+        }
         return true;
+    }
     if (status == ASSAY_ENOMEM)
         d->c->status = status;
     else if (status == ASSAY_ENOTFOUND)
@@ -545,6 +571,8 @@ static int read_metadata(dcp *d, const char *name)
         if (status == ASSAY_EFORMAT)
             assay_problems_add(d->c->problems, ASSAY_PROBLEM_PICKLE, d->c->step, path, -1, "%s: %s", path, err.text);
     }
+    if (status == ASSAY_OK)
+        assay_ckpt_name_behind(d->c, path, m->bytes.size, m->p.end);
     if (status == ASSAY_OK && !find_dictionaries(&m->p, &tensors, &data))
         status = damaged(d, "it is not the metadata of a distributed checkpoint");
     ASSAY_THEN(status, note_storages(d, data));
@@ -598,6 +626,7 @@ int assay_ckpt_add_dcp(assay_contents *c, const char *directory, const assay_nam
     free(d.file);
     free(d.storage);
     free(d.adder);
+    free(d.end);
     free(d.state);
     return status == ASSAY_ENOMEM || c->status == ASSAY_ENOMEM ? ASSAY_ENOMEM : ASSAY_OK;
 }

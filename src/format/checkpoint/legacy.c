@@ -100,6 +100,7 @@ static int list_storages(assay_ckpt_file *f, const assay_pickle *list, uint64_t 
         }
         at += 8 + size;
     }
+    assay_ckpt_name_behind(f->to, f->path, f->size, at);
     return ASSAY_OK;
 }
 

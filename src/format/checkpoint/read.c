@@ -84,9 +84,8 @@ static int add_zip(assay_ckpt_file *f, assay_ckpt_kind kind)
                            f->to->step, f->path, -1, "%s", err.text);
         return ASSAY_OK;
     }
-    if (status == ASSAY_OK && f->zip.behind > 0)
-        assay_ckpt_problem(f, ASSAY_PROBLEM_BEHIND, (int64_t)(f->size - f->zip.behind),
-                           "%llu bytes stand behind its end, which no loader reads", (unsigned long long)f->zip.behind);
+    if (status == ASSAY_OK)
+        assay_ckpt_name_behind(f->to, f->path, f->size, f->size - f->zip.behind);
     ASSAY_THEN(status, kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f)
                        : assay_ckpt_nests(f)  ? assay_ckpt_add_nested(f)
                                               : assay_ckpt_add_torch(f));
@@ -365,13 +364,31 @@ static bool is_dcp(const reading *r)
     return is;
 }
 
-/* Megatron writes what is no tensor of the model beside the distributed checkpoint. */
+/* What Megatron writes beside the distributed checkpoint: it is no tensor of the model. */
+static const char BESIDE_DCP[] = "common.pt";
+
+/* Names files of tensors of the model in a checkpoint whose layout has none of such a name. */
+static void name_strangers(const reading *r)
+{
+    for (size_t i = 0; i < r->names.count; i++) {
+        const char *name = r->names.name[i];
+        char path[ASSAY_PATH_ROOM];
+        if (kind_in(r, name) != ASSAY_CKPT_KINDS && assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL &&
+            assay_deepspeed_name_of(name).kind == ASSAY_DEEPSPEED_NONE && strcmp(name, BESIDE_DCP) != 0 &&
+            !assay_ckpt_is_unfinished(name) && path_of(r, name, path) == ASSAY_OK &&
+            assay_store_exists(r->c->store, path, NULL) == 1)
+            remark(r, ASSAY_PROBLEM_NAME, path, "no file of such a checkpoint is called so");
+    }
+}
+
 static int read_dcp(reading *r)
 {
     char path[ASSAY_PATH_ROOM];
     int status = assay_ckpt_add_dcp(r->c, r->directory, &r->names);
-    if (status == ASSAY_OK && has_name(r, "common.pt") && path_of(r, "common.pt", path) == ASSAY_OK)
-        status = read_file(r->c, path, "common.pt", ASSAY_CKPT_STATE);
+    if (status == ASSAY_OK && has_name(r, BESIDE_DCP) && path_of(r, BESIDE_DCP, path) == ASSAY_OK)
+        status = read_file(r->c, path, BESIDE_DCP, ASSAY_CKPT_STATE);
+    if (status == ASSAY_OK)
+        name_strangers(r);
     return status;
 }
 
@@ -434,6 +451,19 @@ static bool is_deepspeed(const reading *r)
     return is;
 }
 
+/* Is it the first of several tensor-parallel ranks that read one directory, or the only one? What is wrong with the
+ * directory is said once. */
+static bool is_first(const reading *r)
+{
+    const size_t word = sizeof ASSAY_DEEPSPEED_WORKER - 1;
+    assay_deepspeed_name name = {.kind = ASSAY_DEEPSPEED_NONE};
+    for (size_t i = 0; i < r->names.count && name.kind == ASSAY_DEEPSPEED_NONE; i++)
+        name = assay_deepspeed_name_of(r->names.name[i]);
+    return name.kind == ASSAY_DEEPSPEED_NONE || strncmp(r->worker, ASSAY_DEEPSPEED_WORKER, word) != 0 ||
+           (strlen(r->worker + word) == name.model_length &&
+            memcmp(r->worker + word, name.model, name.model_length) == 0);
+}
+
 /* A worker's name ends in the digits of its tensor-parallel rank, where there are several. */
 static int read_deepspeed(const reading *r, bool model_aside)
 {
@@ -452,6 +482,8 @@ static int read_deepspeed(const reading *r, bool model_aside)
     }
     if (model_aside)
         remark(r, ASSAY_PROBLEM_SET_ASIDE, r->directory, "the model in it, for the directory above has one");
+    if (is_first(r))
+        name_strangers(r);
     const char *model = several ? r->worker + sizeof ASSAY_DEEPSPEED_WORKER - 1 : "";
     return assay_ckpt_add_deepspeed(r->c, r->directory, &r->names, model, model_aside);
 }
@@ -487,19 +519,6 @@ static int read_below(reading *r)
         end_reading(&below);
     }
     return status;
-}
-
-/* Is it the first of several tensor-parallel ranks that read one directory, or the only one? What is wrong with the
- * directory is said once. */
-static bool is_first(const reading *r)
-{
-    const size_t word = sizeof ASSAY_DEEPSPEED_WORKER - 1;
-    assay_deepspeed_name name = {.kind = ASSAY_DEEPSPEED_NONE};
-    for (size_t i = 0; i < r->names.count && name.kind == ASSAY_DEEPSPEED_NONE; i++)
-        name = assay_deepspeed_name_of(r->names.name[i]);
-    return name.kind == ASSAY_DEEPSPEED_NONE || strncmp(r->worker, ASSAY_DEEPSPEED_WORKER, word) != 0 ||
-           (strlen(r->worker + word) == name.model_length &&
-            memcmp(r->worker + word, name.model, name.model_length) == 0);
 }
 
 static int read_all(reading *r)

@@ -4,6 +4,7 @@
  * files begins as a dump; then all files in it are looked at, by their content. */
 #include "format/flight/flight.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,6 +160,34 @@ static int places(assay_store *store, assay_event_place_visit *visit, void *cont
 
 /* ---- a file ---- */
 
+static bool has_member(const assay_flight_group *g, int64_t rank)
+{
+    bool has = g->runs == 0; /* all ranks, or they are not said */
+    for (uint32_t i = 0; i < g->runs && !has; i++) {
+        const assay_flight_run *run = &g->run[i];
+        const int64_t behind = rank - (int64_t)run->first;
+        has = behind >= 0 && behind % run->stride == 0 && behind / run->stride < (int64_t)run->count;
+    }
+    return has;
+}
+
+/* A rank has groups of its own: one that it is no member of is of the dump of another rank. 0 or that of the sink. */
+static int name_stranger(const assay_event_sink *sink, const assay_flight_row *row)
+{
+    for (uint32_t i = 0; i < row->groups; i++) {
+        const assay_flight_group *g = &row->group[i];
+        char text[512];
+        if (has_member(g, row->rank))
+            continue;
+        snprintf(text, sizeof text,
+                 "its group %.200s begins with rank %" PRIu32 " and does not have rank %" PRIu32
+                 ", which the file's name says: it may lie in the place of another rank's",
+                 g->description && *g->description ? g->description : g->name, g->run[0].first, row->rank);
+        return sink->problem(sink->context, ASSAY_EVENT_DAMAGED_LINE, 0, text);
+    }
+    return ASSAY_OK;
+}
+
 static int take_row(const assay_event_sink *sink, const assay_flight_dump *d, int64_t rank)
 {
     assay_flight_row row = {0};
@@ -171,6 +200,7 @@ static int take_row(const assay_event_sink *sink, const assay_flight_dump *d, in
                  unread == 1 ? "y" : "ies");
         status = sink->problem(sink->context, ASSAY_EVENT_DAMAGED_LINE, 0, text);
     }
+    ASSAY_THEN(status, name_stranger(sink, &row));
     ASSAY_THEN(status, sink->row(sink->context, &row));
     assay_fields_release(assay_flight_row_fields, &row);
     return status;
