@@ -4,6 +4,7 @@
     budgets.py --assay PROGRAM [--count COUNT_WORK] [--no-curl]       COUNT_WORK: the program, which counts its work
 """
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -18,7 +19,7 @@ import logs  # noqa: E402
 import made_traces  # noqa: E402
 import numpy  # noqa: E402
 import s3  # noqa: E402
-from checkpoints import save_safetensors  # noqa: E402
+from checkpoints import save_dcp, save_npz, save_safetensors  # noqa: E402
 from launch import TRIALS, Checks, run  # noqa: E402
 from made import Made  # noqa: E402
 from reports import report_of  # noqa: E402
@@ -178,12 +179,143 @@ def logs_of_a_directory(folder, n):
         (folder / ("run_%d.csv" % run_number)).write_text("step,loss\n" + "".join("%d,%g\n" % (i, 1 / (i + 1)) for i in range(4)))
 
 
-GROWTH = {"ls": (missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, steps_of_a_log, restarts_of_a_log, names_in_lines,
+def tensors_of_a_header(folder, n):
+    save_safetensors(folder / "step-1" / "model.safetensors", {"t%d" % i: numpy.ones(1, "uint8") for i in range(n)})
+
+
+def entries_of_a_zip(folder, n):
+    save_npz(folder / "step_1.npz", {"t%d" % i: numpy.ones(1, "uint8") for i in range(n // 4)})
+
+
+def nodes_of_a_pickle(folder, n):
+    import torch
+    torch.save({"model": {"w": torch.ones(2)}, "state": {"k%d" % i: [i, {"a": i}] for i in range(n)}}, folder / "ckpt_1.pt")
+
+
+def storages_of_an_old_file(folder, n):
+    import torch
+    torch.save({"model": {"t%d" % i: torch.ones(1) for i in range(n // 8)}}, folder / "ckpt_1.pt", _use_new_zipfile_serialization=False)
+
+
+def pieces_of_a_distributed_checkpoint(folder, n):
+    import torch
+    save_dcp(folder / "step-1", {"t%d" % i: torch.ones(4) for i in range(n // 20)}, {}, 2)
+
+
+def files_of_a_seal(folder, n):
+    tag, files = folder / "checkpoint-1", []
+    for i in range(n // 20):
+        name = "part-%04d.safetensors" % i
+        save_safetensors(tag / name, {"t%d" % i: numpy.ones(1, "float32")})
+        content = (tag / name).read_bytes()
+        files.append({"file": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "tensors": []})
+    (tag / "assay-seal.json").write_text(json.dumps({"schema": "assay-seal/1", "step": 1, "files": files}))
+
+
+def tensors_of_an_index(folder, n):
+    Made(folder, 1, {"weights": "weight"}).step(1, "TRAIN", 1, {"t%d.weight" % i: [1.0] for i in range(n)}).end()
+
+
+def steps_of_a_recording(folder, n):
+    made = Made(folder, 1, {"weights": "weight"})
+    for step in range(n // 10):
+        made.step(step, "TRAIN", step, {"x.weight": [1.0]})
+    made.end()
+
+
+def workers_of_a_recording(folder, n):
+    made = Made(folder, n // 20, {"weights": "weight"})
+    made.step(1, "TRAIN", 1, {w: {"x.weight": [1.0]} for w in made.workers}).end()
+
+
+def names_of_a_collection(folder, n):
+    Made(folder, 1, {"weights": "weight"}).step(1, "TRAIN", 1, {"x.weight": [1.0]}).end()
+    path = next((folder / "collections").rglob("*.json"))
+    document = json.loads(path.read_text())
+    document["collections"]["weights"]["tensor_names"] = ["t%d.weight" % i for i in range(n)]
+    path.write_text(json.dumps(document))
+
+
+def collections_of_a_recording(folder, n):
+    Made(folder, 1, {"c%d" % i: "^t%d$" % i for i in range(n // 10)}).step(1, "TRAIN", 1, {"x.weight": [1.0]}).end()
+
+
+def pieces_of_a_topology(folder, n):
+    for rank in range(2):
+        save_safetensors(folder / "step-1" / ("rank_%d" % rank) / "model.safetensors", {"x": numpy.ones(4, "float32")})
+    (folder / "topology.json").write_text(json.dumps({"schema": "assay-topology/1", "meshes": {"m": {"axes": [["a", 2]]}},
+                                                      "tensors": [{"match": "^t%d$" % i, "replicate": ["a"]} for i in range(n // 10)]}))
+
+
+def arrays_of_a_tree(folder, n):
+    for i in range(n // 10):
+        (folder / "step_1" / ("layer.%d" % i)).mkdir(parents=True)
+        numpy.save(folder / "step_1" / ("layer.%d" % i) / "weight.npy", numpy.ones(2, "float32"))
+
+
+def steps_of_a_tree(folder, n):
+    for i in range(n // 10):
+        (folder / ("step_%d" % i)).mkdir()
+        numpy.save(folder / ("step_%d" % i) / "weight.npy", numpy.ones(2, "float32"))
+
+
+def metrics_of_mlflow(folder, n):
+    logs.mlflow(folder, logs.curve(2))
+    for i in range(n // 10):
+        logs.write(folder / ("mlruns/1/0a1b/metrics/m%d" % i), "1 0.5 1\n2 0.4 2\n")
+
+
+def records_of_a_run_log(folder, n):
+    logs.wandb(folder, [(i, 1 / (i + 1), None) for i in range(n)])
+
+
+def scalars_of_an_event_file(folder, n):
+    logs.tfevents(folder, [(i, 1 / (i + 1), None) for i in range(n // 4)])
+
+
+def history_of_a_trainer(folder, n):
+    logs.hf(folder, [(i, 1 / (i + 1), None) for i in range(n)])
+
+
+def rows_of_a_database(folder, n):
+    logs.database(folder, [(i, 1 / (i + 1), None) for i in range(n)])
+
+
+def events_of_a_profiler(folder, n):
+    rows = "".join('{"Type":"cpu","Name":"cpu%d","Dimension":"CPUUtilization","Value":20.25,"NodeId":"algo-1","Timestamp":%d.5}\n' % (i % 4, 1700006401 + i // 4)
+                   for i in range(n))
+    logs.write(folder / "system/incremental/2023111500/1700006400.algo-1.json", rows)
+
+
+def spans_of_a_profiler(folder, n):
+    logs.write(folder / "framework/pevents/2023111500/1700006402000000_0-algo-1_pythontimeline.json", json.dumps(
+        [{"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "Step"}}, {"name": "process_sort_index", "ph": "M", "pid": 0, "args": {"sort_index": 0}}] +
+        [{"name": "Step:ModeKeys.TRAIN", "pid": 0, "ph": "X", "ts": 1000 * i, "dur": 900, "args": {"step_num": str(i)}} for i in range(n)]))
+
+
+def rows_of_slurm(folder, n):
+    logs.write(folder / "slurm-7.out", "step 1 loss 2.0\n")
+    logs.write(folder / "sacct.txt", "JobID|State|ExitCode|NodeList\n7|FAILED|1:0|n[1-%d]\n" % (4 * n) + "".join("7.%d|FAILED|1:0|n%d\n" % (i, i) for i in range(4 * n)))
+
+
+def outputs_of_a_job(folder, n):
+    for rank in range(n // 2):
+        logs.write(folder / ("rank_%d.log" % rank), "step 1 loss 2.0\nstep 2 loss 1.0\n")
+
+
+def dumps_of_a_job(folder, n):
+    logs.write(folder / "slurm-7.out", "step 1 loss 2.0\n")
+    dumps.write(folder, dumps.stuck(ranks=n // 40 // 2 * 2))
+
+
+GROWTH = {"ls": (tensors_of_a_header, entries_of_a_zip, nodes_of_a_pickle, storages_of_an_old_file, pieces_of_a_distributed_checkpoint, tensors_of_an_index, steps_of_a_recording,
+                 workers_of_a_recording, names_of_a_collection, collections_of_a_recording, pieces_of_a_topology, arrays_of_a_tree, steps_of_a_tree, metrics_of_mlflow,
+                 records_of_a_run_log, scalars_of_an_event_file, history_of_a_trainer, rows_of_a_database, missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, steps_of_a_log, restarts_of_a_log, names_in_lines,
                  rows_of_json, numbers_in_front, columns_of_a_table, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
-          "verify": (tensor_parallel_ranks, checkpoints_of_a_series, checkpoints_with_a_frozen_file),
-          "why": (open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
+          "verify": (files_of_a_seal, pieces_of_a_distributed_checkpoint, arrays_of_a_tree, tensor_parallel_ranks, checkpoints_of_a_series, checkpoints_with_a_frozen_file),
+          "why": (rows_of_slurm, outputs_of_a_job, dumps_of_a_job, open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
           "run --dry-run": (logs_of_a_directory,),
-          "run": (recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
+          "run": (tensors_of_an_index, steps_of_a_recording, workers_of_a_recording, arrays_of_a_tree, events_of_a_profiler, spans_of_a_profiler, recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
 
 
 def growth(b):
