@@ -441,6 +441,7 @@ typedef struct hint {
     assay_log_role role;
 } hint;
 static const hint NAMES[] = {
+    {"IllegalArgument", ASSAY_ENDING_exception, ASSAY_LOG_CAUSE}, /* Java's word for a fault of the program itself */
     {"Checkpoint", ASSAY_ENDING_checkpoint_load, ASSAY_LOG_CAUSE},
     {"Timeout", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
     {"TimedOut", ASSAY_ENDING_network, ASSAY_LOG_EITHER},

@@ -66,7 +66,9 @@ void joblog_node_in_front(const char *front, size_t length, char *node, size_t r
     size_t name = 0, digits = 0, letters = 0;
     while (name < length && (assay_is_digit(front[name]) || strchr(".-_", front[name]) ||
                              ((front[name] | 0x20) >= 'a' && (front[name] | 0x20) <= 'z')))
-        if (assay_is_digit(front[name++]))
+        if (front[name] >= 'A' && front[name] <= 'Z')
+            return; /* which names of nodes do not have */
+        else if (assay_is_digit(front[name++]))
             digits++;
         else
             letters++;

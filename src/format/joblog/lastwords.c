@@ -36,6 +36,16 @@ static bool is_of_stack(const char *line, size_t length)
     static const char *const begins[] = {
         "frame #", "#", "@", "*** ", "=== ", "---", "===", "PC: ", "Stack", "Traceback"};
     bool is = length == 0 || line[0] == ' ' || line[0] == '\t';
+    size_t at = 0;
+    while (at < length &&
+           (assay_is_digit(line[at]) || line[at] == '_' || ((line[at] | 0x20) >= 'a' && (line[at] | 0x20) <= 'z')))
+        at++;
+    if (at > 0 && at + 2 < length && line[at] == '(' &&
+        assay_is_digit(line[at + 1])) { /* "MPID_Init(441)....: ", a stack of MPICH */
+        for (at++; at < length && assay_is_digit(line[at]);)
+            at++;
+        is = is || (at + 1 < length && line[at] == ')' && (line[at + 1] == '.' || line[at + 1] == ':'));
+    }
     for (size_t i = 0; i < sizeof begins / sizeof *begins && !is; i++)
         is = length >= strlen(begins[i]) && memcmp(line, begins[i], strlen(begins[i])) == 0;
     return is;
@@ -106,7 +116,7 @@ static bool look(joblog_reader *r, const assay_log_rank *row, words *w, size_t f
     assay_ending ending = ASSAY_ENDING_launcher;
     assay_log_role role = ASSAY_LOG_CONSEQUENCE;
     const uint64_t at = r->base + from;
-    if (++w->looked > LOOKED_MOST || (row->last_step >= 0 && at <= row->last_step_at) ||
+    if (++w->looked > LOOKED_MOST || (row->last_step >= 0 && at < row->last_step_at) ||
         (row->beat_at > 0 && at <= row->beat_at)) {
         w->closed = true;
         return true;
