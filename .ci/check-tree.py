@@ -143,10 +143,23 @@ def check_order(path, number, name):
         breach(path, number, "%s may not include %s.h: it comes later" % (here, target))
 
 
+types = {}  # that headers define: where
+
+
+def check_types(path, text):
+    """Two types never share a name: whoever reads it would have to know which of two headers is meant."""
+    for found in re.finditer(r"^\} (\w+);$", text, re.M):
+        other = types.setdefault(found.group(1), path)
+        if other != path:
+            breach(path, text.count("\n", 0, found.start()) + 1, "%s defines another type called %s" % (other, found.group(1)))
+
+
 def check_source(path, text, there):
     """jobs/examples are programs of users: only the size of them is looked at."""
     if path.startswith("jobs/"):
         return
+    if path.endswith(".h") and path.startswith(("include/", "src/", "rules/")):
+        check_types(path, text)
     for number, line in enumerate(text.splitlines(), 1):
         include = re.match(r'\s*#\s*include\s*[<"]([^">]+)', line)
         if include:

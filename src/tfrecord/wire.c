@@ -26,7 +26,8 @@ static int damage(const assay_wire *w, uint64_t at, const char *what, assay_erro
 }
 
 /* Reads the field's value, which begins `used` bytes behind w->at. */
-static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_t size, size_t used, assay_error *err)
+static int read_value(assay_wire *w, assay_wire_field *f, const uint8_t *bytes, size_t size, size_t used,
+                      assay_error *err)
 {
     size_t more = 0;
     /* A field that is a number has no content: [at, end) is empty. */
@@ -58,7 +59,7 @@ static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_
     return 1;
 }
 
-int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
+int assay_wire_next(assay_wire *w, assay_wire_field *f, assay_error *err)
 {
     /* A look gives 64 bytes or all that is left (base/view.h): more than a key and a number take. */
     if (w->at >= w->end)
@@ -72,7 +73,7 @@ int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
     if (size > 1 && bytes[0] >= 1 << 3 && bytes[0] < 0x80 && (bytes[0] & 7) == ASSAY_WIRE_BYTES && bytes[1] < 0x80 &&
         bytes[1] <= w->end - w->at - 2) { /* most fields are such: a small number and a short content */
         w->at += 2;
-        *f = (assay_field){.number = bytes[0] >> 3, .type = ASSAY_WIRE_BYTES, .value = bytes[1], .at = w->at};
+        *f = (assay_wire_field){.number = bytes[0] >> 3, .type = ASSAY_WIRE_BYTES, .value = bytes[1], .at = w->at};
         f->end = w->at += bytes[1];
         return 1;
     }
@@ -85,7 +86,7 @@ int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
     return read_value(w, f, bytes, size, used, err);
 }
 
-int assay_wire_expect(const assay_wire *w, const assay_field *f, unsigned type, assay_error *err)
+int assay_wire_expect(const assay_wire *w, const assay_wire_field *f, unsigned type, assay_error *err)
 {
     if (f->type == type)
         return ASSAY_OK;
@@ -94,7 +95,7 @@ int assay_wire_expect(const assay_wire *w, const assay_field *f, unsigned type, 
                       w->view->path, (unsigned long long)w->at, w->message, f->number, f->type, type);
 }
 
-assay_wire assay_wire_into(const assay_wire *w, const assay_field *f, const char *message)
+assay_wire assay_wire_into(const assay_wire *w, const assay_wire_field *f, const char *message)
 {
     return (assay_wire){w->view, message, f->at, f->end};
 }

@@ -12,20 +12,20 @@ typedef struct assay_wire {
     uint64_t at, end;
 } assay_wire;
 
-typedef struct assay_field {
+typedef struct assay_wire_field {
     uint32_t number;
     unsigned type;
     uint64_t value;   /* VARINT, FIXED64, FIXED32: the bits */
     uint64_t at, end; /* BYTES: where they lie; for the others empty */
-} assay_field;
+} assay_wire_field;
 
 /* The next field. 1; 0 at the end of the message; negative: damage (ASSAY_EFORMAT, the message names place and field)
  * or a failed read. The bytes of a BYTES field are stepped over, not looked at. */
-int assay_wire_next(assay_wire *wire, assay_field *field, assay_error *err);
+int assay_wire_next(assay_wire *wire, assay_wire_field *field, assay_error *err);
 /* Fails unless the field has the type that its number stands for. */
-int assay_wire_expect(const assay_wire *wire, const assay_field *field, unsigned type, assay_error *err);
+int assay_wire_expect(const assay_wire *wire, const assay_wire_field *field, unsigned type, assay_error *err);
 /* The message in a BYTES field. */
-assay_wire assay_wire_into(const assay_wire *wire, const assay_field *field, const char *message);
+assay_wire assay_wire_into(const assay_wire *wire, const assay_wire_field *field, const char *message);
 
 /* Decodes a varint from `size` bytes; returns the bytes it took, 0 when it is cut short or longer than ten. */
 size_t assay_varint(const uint8_t *bytes, size_t size, uint64_t *value);

@@ -80,9 +80,9 @@ typedef struct value {
     size_t tag_length, plugin_length;
     bool has_simple;
     float simple;
-    uint64_t simple_at;            /* its bytes */
-    assay_field tensor, histogram; /* number 0: there is none */
-    unsigned foreign;              /* the key of an image, a sound; 0: there is none */
+    uint64_t simple_at;                 /* its bytes */
+    assay_wire_field tensor, histogram; /* number 0: there is none */
+    unsigned foreign;                   /* the key of an image, a sound; 0: there is none */
 } value;
 
 static double double_of(uint64_t bits)
@@ -95,7 +95,7 @@ static double double_of(uint64_t bits)
 static bool take_plugin(const assay_wire *metadata, value *v)
 {
     assay_wire w = *metadata;
-    assay_field f, inner;
+    assay_wire_field f, inner;
     int more = 1;
     while ((more = assay_wire_next(&w, &f, NULL)) == 1) {
         if (f.number != 1 || f.type != ASSAY_WIRE_BYTES)
@@ -115,7 +115,7 @@ static bool take_plugin(const assay_wire *metadata, value *v)
 static bool take_value(const assay_wire *message, value *v)
 {
     assay_wire w = *message;
-    assay_field f;
+    assay_wire_field f;
     int more = 1;
     *v = (value){0};
     while ((more = assay_wire_next(&w, &f, NULL)) == 1) {
@@ -147,10 +147,10 @@ static bool is_scalar(const uint8_t *bytes, size_t size)
 {
     assay_view view = {.path = "event", .limit = size, .window = bytes, .window_size = size};
     assay_wire event = {.view = &view, .message = "Event", .end = size};
-    assay_field f;
+    assay_wire_field f;
     while (assay_wire_next(&event, &f, NULL) == 1) {
         assay_wire summary = assay_wire_into(&event, &f, "Summary");
-        assay_field inner;
+        assay_wire_field inner;
         value v;
         if (f.number != 5 || f.type != ASSAY_WIRE_BYTES)
             continue;
@@ -500,7 +500,7 @@ static int put_histogram(reader *r, const assay_wire *whole, const value *v, uin
     const uint8_t *window = whole->view->window;
     if (!take_figures(window + v->histogram.at, window + v->histogram.end, &found)) {
         assay_wire w = assay_wire_into(whole, &v->histogram, "HistogramProto");
-        assay_field f;
+        assay_wire_field f;
         int more = 1;
         found = (figures){0};
         while ((more = assay_wire_next(&w, &f, NULL)) == 1)
@@ -529,7 +529,7 @@ static const uint8_t *typed_number(const assay_wire *whole, const value *v, bool
     const size_t size = wide ? sizeof(double) : sizeof(float);
     const uint8_t *number = NULL;
     assay_wire w = assay_wire_into(whole, &v->tensor, "TensorProto");
-    assay_field f;
+    assay_wire_field f;
     while (assay_wire_next(&w, &f, NULL) == 1)
         if (f.number == (wide ? 6 : 5)) {
             const uint64_t at = f.type == ASSAY_WIRE_BYTES ? f.at : w.at - size;
@@ -626,10 +626,10 @@ static int put_value(reader *r, const assay_wire *whole, const value *v, int64_t
     return ASSAY_OK;
 }
 
-static bool is_start(const assay_wire *event, const assay_field *field)
+static bool is_start(const assay_wire *event, const assay_wire_field *field)
 {
     assay_wire w = assay_wire_into(event, field, "SessionLog");
-    assay_field f;
+    assay_wire_field f;
     while (assay_wire_next(&w, &f, NULL) == 1)
         if (f.number == 1 && f.type == ASSAY_WIRE_VARINT && f.value == SESSION_START)
             return true;
@@ -637,10 +637,10 @@ static bool is_start(const assay_wire *event, const assay_field *field)
 }
 
 /* The values of an event; `step` is the event's. 1: it is none. */
-static int take_summary(reader *r, const assay_wire *event, const assay_field *field, int64_t step)
+static int take_summary(reader *r, const assay_wire *event, const assay_wire_field *field, int64_t step)
 {
     assay_wire w = assay_wire_into(event, field, "Summary");
-    assay_field f;
+    assay_wire_field f;
     int more = 1, status = ASSAY_OK;
     while (status == ASSAY_OK && (more = assay_wire_next(&w, &f, NULL)) == 1) {
         value v;
@@ -661,7 +661,7 @@ static int take_event(reader *r, const uint8_t *bytes, size_t size)
     assay_view view = {.path = "event", .limit = size, .window = bytes, .window_size = size};
     const assay_wire event = {&view, "Event", 0, size};
     assay_wire w = event;
-    assay_field f, summary = {0}, session = {0};
+    assay_wire_field f, summary = {0}, session = {0};
     int64_t step = 0;
     int more = 1;
     while ((more = assay_wire_next(&w, &f, NULL)) == 1) {

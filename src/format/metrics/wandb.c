@@ -45,14 +45,14 @@ static assay_wire wire_over(assay_view *view, const uint8_t *bytes, size_t size)
     return (assay_wire){view, "Record", 0, size};
 }
 
-static const char *text_of(const assay_wire *w, const assay_field *f, size_t *length)
+static const char *text_of(const assay_wire *w, const assay_wire_field *f, size_t *length)
 {
     *length = (size_t)(f->end - f->at);
     return (const char *)w->view->window + f->at;
 }
 
 /* The first field of that number with bytes. */
-static bool find_bytes(const assay_wire *message, uint32_t number, assay_field *out)
+static bool find_bytes(const assay_wire *message, uint32_t number, assay_wire_field *out)
 {
     assay_wire w = *message;
     while (assay_wire_next(&w, out, NULL) == 1)
@@ -64,7 +64,7 @@ static bool find_bytes(const assay_wire *message, uint32_t number, assay_field *
 static bool find_number(const assay_wire *message, uint32_t number, int64_t *out)
 {
     assay_wire w = *message;
-    assay_field f;
+    assay_wire_field f;
     while (assay_wire_next(&w, &f, NULL) == 1)
         if (f.number == number && f.type == ASSAY_WIRE_VARINT) {
             *out = (int64_t)f.value;
@@ -76,7 +76,7 @@ static bool find_number(const assay_wire *message, uint32_t number, int64_t *out
 static bool is_sound(const assay_wire *message)
 {
     assay_wire w = *message;
-    assay_field f;
+    assay_wire_field f;
     int more = 1;
     while (more == 1)
         more = assay_wire_next(&w, &f, NULL);
@@ -95,7 +95,7 @@ typedef struct item {
 static bool take_item(const assay_wire *message, item *out)
 {
     assay_wire w = *message;
-    assay_field f;
+    assay_wire_field f;
     int more = 1;
     bool nested = false;
     out->key_length = out->length = 0;
@@ -214,7 +214,7 @@ static int keep(settings *s, const char *key, size_t key_length, const char *tex
 
 static int take_metric(reader *r, const assay_wire *message)
 {
-    assay_field name, glob, step;
+    assay_wire_field name, glob, step;
     size_t length = 0;
     const bool has_name = find_bytes(message, 1, &name) && name.end > name.at;
     const bool has_glob = find_bytes(message, 2, &glob) && glob.end > glob.at;
@@ -241,7 +241,7 @@ static int take_metric(reader *r, const assay_wire *message)
 static bool whole_in_row(reader *r, const assay_wire *row, const char *key, bool *number, int64_t *step)
 {
     assay_wire w = *row;
-    assay_field f;
+    assay_wire_field f;
     *number = false;
     while (assay_wire_next(&w, &f, NULL) == 1) {
         double value = 0;
@@ -279,7 +279,7 @@ static bool is_internal(const item *i)
 
 static int take_history(reader *r, const assay_wire *row)
 {
-    assay_field num;
+    assay_wire_field num;
     bool number = false;
     int64_t step = 0;
     int status = ASSAY_OK;
@@ -299,7 +299,7 @@ static int take_history(reader *r, const assay_wire *row)
     r->any_row = true;
     r->axis = NULL;
     assay_wire w = *row;
-    assay_field f;
+    assay_wire_field f;
     while (status == ASSAY_OK && assay_wire_next(&w, &f, NULL) == 1) {
         if (f.number != 1 || f.type != ASSAY_WIRE_BYTES)
             continue;
@@ -335,7 +335,7 @@ static void drop(settings *s, const item *i)
 static int take_updates(reader *r, const assay_wire *message, settings *list)
 {
     assay_wire w = *message;
-    assay_field f;
+    assay_wire_field f;
     int status = ASSAY_OK;
     while (status == ASSAY_OK && assay_wire_next(&w, &f, NULL) == 1) {
         if ((f.number != 1 && f.number != 2) || f.type != ASSAY_WIRE_BYTES)
@@ -353,7 +353,7 @@ static int take_updates(reader *r, const assay_wire *message, settings *list)
 
 static int put_text(reader *r, const assay_wire *message, uint32_t number, const char *fact)
 {
-    assay_field f;
+    assay_wire_field f;
     size_t length = 0;
     if (!find_bytes(message, number, &f) || f.end == f.at)
         return ASSAY_OK;
@@ -367,7 +367,7 @@ static int take_run(reader *r, const assay_wire *message)
         uint32_t number;
         const char *fact;
     } texts[] = {{1, "run_id"}, {3, "experiment"}, {6, "group"}, {7, "job_type"}, {8, "name"}, {13, "host"}};
-    assay_field f;
+    assay_wire_field f;
     int status = ASSAY_OK;
     for (size_t i = 0; i < sizeof texts / sizeof *texts && status == ASSAY_OK; i++)
         status = put_text(r, message, texts[i].number, texts[i].fact);
@@ -406,7 +406,7 @@ static int take_record(reader *r, const uint8_t *bytes, size_t size)
 {
     assay_view view;
     assay_wire record = wire_over(&view, bytes, size);
-    assay_field f;
+    assay_wire_field f;
     int status = ASSAY_OK;
     metrics_add(r->log, METRICS_RECORDS);
     if (!is_sound(&record)) {
@@ -489,7 +489,7 @@ static int display_name(assay_store *store, const char *path, char **name, assay
         if (status != ASSAY_OK || kind == ASSAY_LEVELDB_END || kind == ASSAY_LEVELDB_UNFINISHED)
             break;
         assay_view view;
-        assay_field f, text;
+        assay_wire_field f, text;
         const assay_wire record = wire_over(&view, log.record, kind == ASSAY_LEVELDB_RECORD ? log.size : 0);
         if (kind != ASSAY_LEVELDB_RECORD || !find_bytes(&record, RUN, &f))
             continue;

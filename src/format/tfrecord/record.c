@@ -27,7 +27,7 @@ static void forget(value_parts *v)
 
 static int walk_dim(assay_wire w, int64_t *size, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     int more;
     *size = 0; /* a size of 0 need not be written */
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
@@ -41,7 +41,7 @@ static int walk_dim(assay_wire w, int64_t *size, assay_error *err)
 
 static int walk_shape(assay_wire w, assay_record_parts *parts, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     int more;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         if (f.number == 3 && f.type == ASSAY_WIRE_VARINT)
@@ -61,7 +61,7 @@ static int walk_shape(assay_wire w, assay_record_parts *parts, assay_error *err)
 
 static int walk_tensor(assay_wire w, assay_record_parts *parts, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     int more;
     parts->tensor_at = w.at;
     parts->tensor_end = w.end;
@@ -94,7 +94,7 @@ int assay_record_walk_tensor(assay_view *view, uint64_t at, uint64_t end, assay_
 }
 
 /* A decimal number, as the reference writes modes and steps; -1 when it is none. */
-static int read_decimal(assay_wire w, const assay_field *f, int64_t *number, assay_error *err)
+static int read_decimal(assay_wire w, const assay_wire_field *f, int64_t *number, assay_error *err)
 {
     char text[20];
     size_t length = (size_t)(f->end - f->at);
@@ -116,7 +116,7 @@ static int read_decimal(assay_wire w, const assay_field *f, int64_t *number, ass
 /* plugin_data {1 plugin_name, 2 content}: "mode" and "mode_step" are of interest. */
 static int walk_plugin(assay_wire w, value_parts *v, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     char name[16] = "";
     int more;
     int64_t number = -1;
@@ -147,7 +147,7 @@ static int walk_plugin(assay_wire w, value_parts *v, assay_error *err)
 
 static int walk_metadata(assay_wire w, value_parts *v, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     int more;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         if (f.number != 1)
@@ -159,7 +159,7 @@ static int walk_metadata(assay_wire w, value_parts *v, assay_error *err)
     return more;
 }
 
-static int walk_value_field(const assay_wire *w, const assay_field *f, value_parts *v, assay_error *err)
+static int walk_value_field(const assay_wire *w, const assay_wire_field *f, value_parts *v, assay_error *err)
 {
     unsigned type = f->number == 2 ? ASSAY_WIRE_FIXED32 : ASSAY_WIRE_BYTES;
     if (f->number != 1 && f->number != 2 && f->number != 7 && f->number != 8 && f->number != 9)
@@ -186,7 +186,7 @@ static int walk_value_field(const assay_wire *w, const assay_field *f, value_par
 
 static int walk_value(assay_wire w, value_parts *v, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     int more;
     forget(v);
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
@@ -213,7 +213,7 @@ static int walk_further(assay_wire w, value_parts *found, assay_error *err)
 
 static int walk_summary(assay_wire w, value_parts *found, assay_error *err)
 {
-    assay_field f;
+    assay_wire_field f;
     int more;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         if (f.number != 1)
@@ -234,7 +234,7 @@ int assay_record_walk(assay_view *view, uint64_t at, uint64_t end, assay_record_
     value_parts found = {.parts = parts};
     forget(&found);
     parts->time_end = parts->step_end = 0;
-    assay_field f;
+    assay_wire_field f;
     int more;
     record->wall_time = 0;
     record->step = 0;

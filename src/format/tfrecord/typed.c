@@ -122,7 +122,7 @@ static int put_packed(decoding *d, uint64_t at, uint64_t end)
     return ASSAY_OK;
 }
 
-static int put_field(decoding *d, const assay_wire *w, const assay_field *f)
+static int put_field(decoding *d, const assay_wire *w, const assay_wire_field *f)
 {
     if (f->type == ASSAY_WIRE_BYTES)
         return put_packed(d, f->at, f->end);
@@ -168,7 +168,7 @@ int assay_typed_numbers(assay_decoded *t, assay_view *view, const assay_record_p
         use++;
     decoding d = {t, view, r, use, assay_dtype_size(r->dtype) / use->parts, 0, r->elements * use->parts, err};
     assay_wire w = {view, "TensorProto", parts->tensor_at, parts->tensor_end};
-    assay_field f;
+    assay_wire_field f;
     int more;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         ASSAY_TRY(f.number == use->number ? put_field(&d, &w, &f) : ASSAY_OK);
@@ -184,7 +184,7 @@ int assay_typed_numbers(assay_decoded *t, assay_view *view, const assay_record_p
 }
 
 /* Adds the bytes of one string behind the others. */
-static int put_string(decoding *d, const assay_field *f, size_t budget)
+static int put_string(decoding *d, const assay_wire_field *f, size_t budget)
 {
     assay_decoded *t = d->typed;
     uint64_t length = f->end - f->at;
@@ -224,7 +224,7 @@ int assay_typed_strings(assay_decoded *t, assay_view *view, const assay_record_p
     budget -= (size_t)r->elements * sizeof *t->texts;
     decoding d = {t, view, r, NULL, 0, 0, r->elements, err};
     assay_wire w = {view, "TensorProto", parts->tensor_at, parts->tensor_end};
-    assay_field f;
+    assay_wire_field f;
     int more;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         int status = ASSAY_OK;
