@@ -189,18 +189,21 @@ static bool does_no_harm_to_losses(const suspect *s, const assay_course_facts *f
            (s->kind->proof == ASSAY_BY_ONSET && s->evidence->times >= AGAIN) || !did_harm(s->evidence, harm);
 }
 
-/* What proves itself and may come of it is harm as well. */
+/* Is b harm that may come of a: what proves itself there or later, or any other at the same step? */
+static bool is_harm_of(const suspect *a, const suspect *b)
+{
+    const int64_t behind = b->evidence->began.step - a->evidence->began.step;
+    return !b->harmless && !is_advice(b) && (a->kind->explains & assay_finding_bit(b->evidence)) != 0 &&
+           (b->kind->proof == ASSAY_PROVES_ITSELF ? behind >= 0 : behind == 0);
+}
+
 static void find_harmless(suspect *list, size_t count, const assay_course_facts *facts)
 {
     for (size_t i = 0; i < count; i++)
         list[i].harmless = does_no_harm_to_losses(&list[i], facts);
-    for (size_t i = 0; i < count; i++) {
-        suspect *s = &list[i];
-        for (size_t k = 0; s->harmless && k < count; k++)
-            s->harmless = list[k].harmless || list[k].kind->proof != ASSAY_PROVES_ITSELF || is_advice(&list[k]) ||
-                          (s->kind->explains & assay_finding_bit(list[k].evidence)) == 0 ||
-                          list[k].evidence->began.step < s->evidence->began.step;
-    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; list[i].harmless && k < count; k++)
+            list[i].harmless = k == i || !is_harm_of(&list[i], &list[k]);
 }
 
 /* A rate that is too high drives the loss up before any update is as large as the weights, or they have grown. */

@@ -30,6 +30,15 @@ static assay_evidence evidence_of(size_t rule, const char *kind, const char *tes
                             .sentence = "said by the rule"};
 }
 
+/* Of a rule that nobody asked for. */
+static void begin_once(assay_evidence *e, const assay_onset_steps *onset)
+{
+    e->unasked = true;
+    e->onset = onset;
+    e->onsets = 1;
+    e->listed_to = INT64_MAX;
+}
+
 static void diagnose(const assay_evidence *list, size_t count, const assay_course_facts *facts, assay_diagnosis *out)
 {
     CU_ASSERT_EQUAL_FATAL(assay_diagnose(list, count, facts, out), ASSAY_OK);
@@ -547,9 +556,7 @@ static void test_harm_of_courses(void)
         list[i].unasked = true;
     const assay_onset_steps onset = {39, 40};
     list[2].began.step = 40;
-    list[2].onset = &onset;
-    list[2].onsets = 1;
-    list[2].listed_to = INT64_MAX;
+    begin_once(&list[2], &onset);
     list[1].lasts = true;
     facts.harm = (assay_course_harm){.well = true, .seen = 280, .setback = {{285, 295}}, .setbacks = 1};
     diagnose(list, 3, &facts, &d);
@@ -570,15 +577,32 @@ static void test_lasting(void)
         assay_diagnosis d;
         list[0].tensors = 3;
         const assay_onset_steps onset = {49, 50};
-        list[0].unasked = true;
-        list[0].onset = &onset;
-        list[0].onsets = 1;
-        list[0].listed_to = INT64_MAX;
+        begin_once(&list[0], &onset);
         list[0].lasts = turn == 1;
         list[0].steps = turn == 2 ? 5 : 1;
         facts.harm = (assay_course_harm){.well = turn < 3, .seen = 300};
         diagnose(list, 1, &facts, &d);
         CU_ASSERT_STRING_EQUAL(d.cause[0].name, "no-weight-moves");
+        CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
+        assay_diagnosis_release(&d);
+    }
+}
+
+/* A loss that jumps and comes back is worth knowing; where gradients that jump at its step are a warning it leads all the
+ * same, as they come of it, and where they jump elsewhere it does not. */
+static void test_harm_that_follows(void)
+{
+    for (int turn = 0; turn < 3; turn++) {
+        const assay_onset_steps onset[] = {{49, 50}, {turn == 2 ? 59 : 49, turn == 2 ? 60 : 50}};
+        assay_course_facts facts = NO_FACTS;
+        assay_evidence list[] = {evidence_of(0, "LossSpike", "", 50, ASSAY_ROLE_LOSS),
+                                 evidence_of(1, "NormSpike", "history", turn == 2 ? 60 : 50, ASSAY_ROLE_GRADIENT)};
+        assay_diagnosis d;
+        for (int i = 0; i < 2; i++)
+            begin_once(&list[i], &onset[i]);
+        facts.harm = (assay_course_harm){.well = true, .seen = 300, .setback = {{45, 65}}, .setbacks = 1};
+        diagnose(list, turn == 0 ? 1 : 2, &facts, &d);
+        CU_ASSERT_STRING_EQUAL(d.cause[0].name, turn == 2 ? "gradient-jumped" : "loss-jumped");
         CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
         assay_diagnosis_release(&d);
     }
@@ -617,11 +641,8 @@ static void test_again(void)
         assay_course_facts facts = NO_FACTS;
         assay_evidence list[] = {evidence_of(0, "WeightCourse", "jump", 50, ASSAY_ROLE_WEIGHT)};
         assay_diagnosis d;
-        list[0].unasked = true;
-        list[0].onset = &onset;
-        list[0].onsets = 1;
+        begin_once(&list[0], &onset);
         list[0].times = times;
-        list[0].listed_to = INT64_MAX;
         facts.harm = (assay_course_harm){.well = true, .seen = 300, .setback = {{45, 60}}, .setbacks = 1};
         diagnose(list, 1, &facts, &d);
         CU_ASSERT_EQUAL(d.cause[0].wrong, times < 3);
@@ -764,6 +785,7 @@ int main(void)
                            {"rules' own words", test_rules_own_words},
                            {"harm", test_harm},
                            {"harm of courses", test_harm_of_courses},
+                           {"harm that follows", test_harm_that_follows},
                            {"standing", test_standing},
                            {"again", test_again},
                            {"away", test_away},
