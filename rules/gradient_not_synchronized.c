@@ -102,6 +102,13 @@ static double figures_difference(const double *figure, const double *first)
     return !(rms > 0) || isnan(d) ? INFINITY : fmax(d, APART_BY_FIGURES);
 }
 
+/* Have two of which statistics alone were recorded other numbers of elements, beyond rounding? */
+static bool is_of_other_size(const assay_tensor_view *a, const assay_tensor_view *b)
+{
+    const double n = figures_elements(a), m = figures_elements(b);
+    return n > 0 && m > 0 && fabs(n - m) > 0.5 + SUMS_ROUND * n;
+}
+
 /* items[0 .. count) are one weight's, of which statistics alone were recorded. Where a topology says which are replicas,
  * it is left to ReplicaDivergence. */
 static int add_figures(const assay_trial *trial, assay_series *series, const assay_step_view *view,
@@ -112,7 +119,8 @@ static int add_figures(const assay_trial *trial, assay_series *series, const ass
         if (!figures_of(items[i], i == 0 ? first : figure) ||
             assay_trial_relation(trial, items[i]->tensor, items[i]->worker).known)
             return ASSAY_OK;
-        row[DIFFERENCE] = i == 0 ? 0 : fmax(row[DIFFERENCE], figures_difference(figure, first));
+        const double d = is_of_other_size(items[0], items[i]) ? INFINITY : figures_difference(figure, first);
+        row[DIFFERENCE] = i == 0 ? 0 : fmax(row[DIFFERENCE], d);
         row[KIND] = is_one_value(items[i]) ? row[KIND] : WEIGHTS;
     }
     row[NORM] = items[0]->reduction[ASSAY_L2];

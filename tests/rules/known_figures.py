@@ -199,6 +199,13 @@ def never_exchanged(folder):
 
 
 @case
+def parts_of_one_network(folder):
+    """Layers of the same name have another size on each worker."""
+    return trial(folder, lambda s, w: {"%s.weight" % k: (noise(w, n) + 0.2 * s * (1 + noise(w, n, 9))).ravel()[:12 + w] for n, k in enumerate("abc")}, steps=12, workers=3), [
+        rule("never", "GradientNotSynchronized", {"status": "NoData"}, never=True), rule("there", "MissingWorker", {"status": "NoIssuesFound"})]
+
+
+@case
 def never_exchanged_and_clipped(folder):
     """All have the same least and largest element."""
     return trial(folder, lambda s, w: {"%s.weight" % k: (noise(w, n) + 0.2 * s * noise(w, n, 9)).clip(-0.5, 0.5) for n, k in enumerate("abc")}, steps=12, workers=3), [never("never")]
