@@ -541,7 +541,8 @@ static assay_certainty certainty_of(const suspect *s, const assay_course_facts *
         return e->proven ? ASSAY_CERTAIN : ASSAY_LIKELY;
     /* where half of the copies differ, nothing says that the others are right, nor that they are copies */
     const bool split = strcmp(e->kind, "ReplicaDivergence") == 0 && 2 * count_named(e->workers) >= facts->workers;
-    const bool known = e->began.from == e->began.to && !(split && facts->workers > 0);
+    const bool known =
+        e->began.from == e->began.to && !(split && facts->workers > 0) && !(facts->parts && is_of_parts(e));
     return s->kind->most == ASSAY_CERTAIN && !known ? ASSAY_LIKELY : s->kind->most;
 }
 

@@ -692,10 +692,10 @@ static void test_parts(void)
         assay_diagnosis d;
         list[0].unasked = list[1].unasked = true;
         list[0].workers = "worker_1";
-        facts.workers = 2;
         facts.harm = (assay_course_harm){.well = turn < 3, .seen = 300};
         diagnose(list + (turn == 1), turn == 1 || turn == 2 ? 1 : 2, &facts, &d);
         CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
+        CU_ASSERT_EQUAL(d.cause[0].certainty, turn == 2 ? ASSAY_CERTAIN : ASSAY_LIKELY);
         assay_diagnosis_release(&d);
     }
 }
