@@ -12,6 +12,7 @@ import healthy_fifteenth  # noqa: F401
 import healthy_fifth  # noqa: F401
 import healthy_fourth  # noqa: F401
 import healthy_nineteenth  # noqa: F401
+import healthy_twentieth  # noqa: F401
 import healthy_ninth  # noqa: F401
 import healthy_sixth  # noqa: F401
 import healthy_sixteenth  # noqa: F401
