@@ -9,10 +9,10 @@ from torch import nn, optim
 from eighteenth_parts import trained, workers_by_hand
 from fifteenth_parts import gratings, signals
 from fifth_parts import Clouds, Curves, rng
-from loop import finish, fit, fleet, hook_for, modes, register
+from loop import finish, fit, hook_for, modes, register
 from registry import healthy_set
 from seventeenth_parts import States, adam, by_hand, down, hills, mlp
-from sixteenth_parts import F, Gpt, Next, claims, glyphs, sentences, swirl, tides
+from sixteenth_parts import F, Gpt, Next, glyphs, sentences, swirl, tides
 from twentieth_parts import Lion, Orthogonal, hybrid, seen
 
 CE, BCE, MSE = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.MSELoss
@@ -559,7 +559,7 @@ def a_ring_in_which_two_meet(path, seed):
 @healthy
 def one_goes_and_comes_back(path, seed):
     """Three workers; the third is taken away from 70 to 130 and gets the weights of the others when it is back."""
-    data, nets, plain = Clouds(seed), seen(mlp(20, 32, 6), 3), Clouds(seed).shard(16, 3)
+    nets, plain = seen(mlp(20, 32, 6), 3), Clouds(seed).shard(16, 3)
     opts, losses, hooks = [optim.SGD(n.parameters(), 0.05) for n in nets], [CE() for _ in nets], [hook_for(path, 1, r, 3) for r in range(3)]
     for hook, net, opt, loss in zip(hooks, nets, opts, losses):
         register(hook, net, opt)
