@@ -1,26 +1,18 @@
 /* json_values.c - numbers and settings in JSON texts that loggers write. */
-#include <math.h>
 #include <string.h>
 
 #include "format/metrics/metrics.h"
 
-/* NaN and the infinities, as Python writes them into JSON without quotes. */
+/* NaN and the infinities without quotes: "NaN" as Python writes them into JSON, "nan" as what prints it by itself. */
 static bool take_bare(assay_pull *pull, double *value)
 {
-    static const struct {
-        const char *word;
-        double value;
-    } words[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
     assay_pull_peek(pull);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const size_t length = strlen(words[i].word);
-        if ((size_t)(pull->end - pull->at) >= length && memcmp(pull->at, words[i].word, length) == 0) {
-            pull->at += length;
-            *value = words[i].value;
-            return true;
-        }
-    }
-    return false;
+    const char *text = (const char *)pull->at, *end = (const char *)pull->end;
+    const size_t length = metrics_non_finite(text, (size_t)(end - text), value);
+    if (length == 0 || (text + length < end && !strchr(" \t\r\n,]}", text[length])))
+        return false;
+    pull->at += length;
+    return true;
 }
 
 /* Is the text one of those that mean a number that is not finite? */

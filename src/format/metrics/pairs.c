@@ -269,7 +269,12 @@ static const char *skip_blanks(const char *p, const char *end)
 /* Where a number ends that begins at the place; NULL: there is none. Digits may be in groups of three: "10,050". */
 static const char *number_end(const char *p, const char *end)
 {
-    const char *first = p += p < end && (*p == '-' || *p == '+');
+    double value = 0;
+    const char *from = p, *first = p += p < end && (*p == '-' || *p == '+');
+    const size_t unlike =
+        p < end && *p == '1' ? metrics_non_finite(from, (size_t)(end - from), &value) : 0; /* "1.#QNAN" */
+    if (unlike > 0)
+        return from + unlike;
     while (p < end && assay_is_digit(*p))
         p++;
     const size_t whole = (size_t)(p - first);
@@ -577,7 +582,7 @@ static void take_word(scan *s)
         from++;
     const bool named = s->words > 0 && (s->set || metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0])));
     const char *to = s->p;
-    while (to > from && to[-1] == ')')
+    while (to > from && to[-1] == ')' && metrics_non_finite(from, (size_t)(to - from), &value) < (size_t)(to - from))
         to--;
     if (named && metrics_number(from, (size_t)(to - from), &value) && !isfinite(value) &&
         !is_before_arrow(s->p, s->end))

@@ -217,5 +217,7 @@ bool metrics_is_among(const char *const *words, size_t count, const char *word, 
 bool metrics_is_loss(const char *tag, size_t length);
 /* A number as programs print it. False: it is none. */
 bool metrics_number(const char *text, size_t length, double *value);
+/* The length of the number that is not finite which a text begins with, however programs print it; 0: it begins with none. */
+size_t metrics_non_finite(const char *text, size_t length, double *value);
 /* A whole number, as a step. False: it is none at all; *step < 0: it is none that a step can be. */
 bool metrics_step_of(double value, int64_t *step);

@@ -151,27 +151,46 @@ static bool decimal(const char *text, size_t length, double *value)
     return true;
 }
 
-bool metrics_number(const char *text, size_t length, double *value)
+/* C prints "nan(ind)", "-nan", and Windows' old library "1.#QNAN" with as many zeros as it was asked for digits. */
+size_t metrics_non_finite(const char *text, size_t length, double *value)
 {
     static const struct {
         const char *word;
         double value;
-    } words[] = {{"nan", NAN}, {"inf", INFINITY}, {"infinity", INFINITY}};
+    } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN},    {"1.#QNAN", NAN},
+                 {"1.#SNAN", NAN},       {"1.#IND", NAN},   {"1.#NAN", NAN}, {"1.#INF", INFINITY}};
+    const size_t sign = length > 0 && (*text == '-' || *text == '+');
+    if (length < sign + 3 || (!strchr("nNiI", text[sign]) && text[sign + 2] != '#'))
+        return 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t end = sign + strlen(words[i].word);
+        if (end > length || strncasecmp(text + sign, words[i].word, end - sign) != 0)
+            continue;
+        if (*words[i].word == '1')
+            while (end < length && text[end] == '0')
+                end++;
+        const char *close = end < length && text[end] == '(' ? memchr(text + end, ')', length - end) : NULL;
+        bool kind = close && isnan(words[i].value);
+        for (const char *p = text + end + 1; kind && p < close; p++)
+            kind = isalnum((unsigned char)*p) || *p == '_';
+        *value = *text == '-' ? -words[i].value : words[i].value;
+        return kind ? (size_t)(close + 1 - text) : end;
+    }
+    return 0;
+}
+
+bool metrics_number(const char *text, size_t length, double *value)
+{
     if ((length == 4 && memcmp(text, "True", 4) == 0) || (length == 5 && memcmp(text, "False", 5) == 0)) {
         *value = length == 4;
         return true;
     }
-    const bool negative = length > 0 && *text == '-';
     const size_t sign = length > 0 && (*text == '-' || *text == '+');
-    bool is = decimal(text + sign, length - sign, value);
-    for (size_t i = 0; i < sizeof words / sizeof *words && !is; i++)
-        if (strlen(words[i].word) == length - sign && strncasecmp(text + sign, words[i].word, length - sign) == 0) {
-            *value = words[i].value;
-            is = true;
-        }
-    if (is && negative)
-        *value = -*value;
-    return is;
+    if (decimal(text + sign, length - sign, value)) {
+        *value = *text == '-' ? -*value : *value;
+        return true;
+    }
+    return length > 0 && metrics_non_finite(text, length, value) == length;
 }
 
 bool metrics_step_of(double value, int64_t *step)

@@ -39,13 +39,18 @@ static bool reads(const char *text, double expected)
 
 static void test_numbers(void)
 {
-    static const char *const none[] = {"", "-", ".", "e5", "1e", "0x10", "1.2.3", "true", "nano", "1 2", "--1"};
+    static const char *const none[] = {"",     "-",   ".",   "e5",  "1e",       "0x10", "1.2.3",  "true",
+                                       "nano", "1 2", "--1", "1.#", "1.#QNAN1", "nan(", "inf(a)", "1.#NO"};
     double value = 0;
     int64_t step = 0;
     CU_ASSERT(reads("1", 1) && reads("+4", 4) && reads("-.5", -0.5) && reads("1.", 1) && reads("1e3", 1000));
     CU_ASSERT(reads("1E-2", 0.01) && reads("0.1", 0.1) && reads("5e-324", 5e-324) && reads("1e999", INFINITY));
     CU_ASSERT(reads("2.7182818284590452353602874", 2.718281828459045) && reads("True", 1) && reads("False", 0));
     CU_ASSERT(reads("nan", NAN) && reads("NaN", NAN) && reads("-inf", -INFINITY) && reads("Infinity", INFINITY));
+    CU_ASSERT(reads("nan(ind)", NAN) && reads("-nan(0x7ff8)", NAN) && reads("1.#QNAN0", NAN) && reads("-1.#IND", NAN));
+    CU_ASSERT(reads("1.#INF00", INFINITY) && reads("-1.#inf", -INFINITY) && reads("NAN", NAN) && reads("-NaN", NAN));
+    CU_ASSERT_EQUAL(metrics_non_finite("-nan(ind), 1", 12, &value), 9);
+    CU_ASSERT_EQUAL(metrics_non_finite("nan(a b)", 8, &value), 3);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         CU_ASSERT_FALSE(metrics_number(none[i], strlen(none[i]), &value));
     CU_ASSERT(metrics_step_of(7, &step) && step == 7);
