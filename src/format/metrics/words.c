@@ -209,7 +209,8 @@ static bool stands_at(const char *tag, size_t length, size_t at, const char *tex
 /* Behind "loss": what is counted, summed or weighed by it is no loss. */
 static bool is_about_loss(const char *rest, size_t length)
 {
-    static const char *const words[] = {"sum", "count", "num", "std", "weight", "weights", "coef", "coeff"};
+    static const char *const words[] = {"sum",     "count", "num",   "std",   "weight",
+                                        "weights", "coef",  "coeff", "token", "tokens"};
     size_t end = 1;
     if (length < 2 || (*rest != ' ' && *rest != '_' && *rest != '-'))
         return false;

@@ -65,8 +65,9 @@ static void test_losses(void)
                                          "Loss/a",   "loss_summary",    "loss_weighted", "loss_sum/a loss",
                                          "DEV_LOSS", "AVG.LOSS"};
     static const char *const others[] = {
-        "loss scale",      "LOSS SCALE", "LOSSY",    "LOSSless",         "loss_Scale",   "lossy",      "lm loss PPL",
-        "perplexity loss", "los",        "loss_sum", "train/Loss Count", "loss-weights", "loss_coef_2"};
+        "loss scale",  "LOSS SCALE",      "LOSSY", "LOSSless", "loss_Scale",       "lossy",
+        "lm loss PPL", "perplexity loss", "los",   "loss_sum", "train/Loss Count", "loss-weights",
+        "loss_coef_2", "num_loss_tokens"};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
         CU_ASSERT(metrics_is_loss(losses[i], strlen(losses[i])));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
