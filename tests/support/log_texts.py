@@ -173,6 +173,16 @@ PRINTED = {
     "run.log.json": ('{"env_info": "step: 7 loss: 1", "seed": null}\n{"mode": "train", "epoch": 1, "iter": 50, "loss": 2.5, "parts": {"a": 1.5}}\n{"mode": "val", "epoch": 1, "iter": 50, "acc": 0.5}\n',
                      {("TRAIN", 50): {"epoch": 1, "loss": 2.5, "parts.a": 1.5}, ("EVAL", 50): {"epoch": 1, "acc": 0.5}}),
     "history.jsonl": ('{"step": 1, "loss": 2.5, "note": "step: 9 loss: 7", "done": true}\nstep: 5 loss: 3\n{"step": 2, "loss": 2.25}\n', {("TRAIN", 1): {"loss": 2.5}, ("TRAIN", 2): {"loss": 2.25}}),
+    "bars within numbers": ("".join("[fold_0] %03d/200: %3d%%|%s| %d/4 [00:1%d<00:00, 2.98s/it, loss=%g]\n" % (e, 25 * b, "#" * b, b, b, 5 - e - 0.1 * b) for e in (1, 2) for b in (2, 4)),
+                            {("TRAIN", 4 * e - 4 + b): {"loss": 5 - e - 0.1 * b} for e in (1, 2) for b in (2, 4)}),
+    "a bar that goes on": ("Starting training...\n\rEpoch 1:   0%|   | 0/1108 [00:00<?, ?it/s]" + "".join("\rEpoch 1:   0%%|   | %d/1108 [00:13<3:34:10, 11.61s/it, loss=%g]" % (b, 8 - b) for b in (1, 2, 4)),
+                           {("TRAIN", b): {"epoch": 1, "loss": 8 - b} for b in (1, 2)}),
+    "objectives": ("nnet3-train --use-gpu=yes raw.mdl\n" + "".join("LOG (nnet3-chain-train[5.2]:PrintStatsForThisPhase():nnet-training.cc:253) Average objective function for 'output%s' for minibatches %d-%d is %s over 64000 frames.\n" % row for row in (
+        ("-xent", 0, 9, "-7.25"), ("", 0, 9, "-0.5 + -0.25 = -0.75"), ("-xent", 10, 19, "-7"), ("", 10, 19, "-0.5 + -0.125 = -0.625"))) +
+                   "LOG (nnet3-train[5.2]:PrintTotalStats():nnet-training.cc:309) Overall average objective function for 'output' is -0.5 over 640000 frames.\n",
+                   {("TRAIN", 9): {"objective function of output-xent": -7.25, "objective function of output": -0.75}, ("TRAIN", 19): {"objective function of output-xent": -7, "objective function of output": -0.625}}),
+    "a table of losses": ("total loss\tscore loss\tctc loss\t\n" + "".join("%d.5\t0.%d\t1e-%d\t\n" % (20 - i, 9 - i, i) for i in range(9)),
+                          {("TRAIN", i + 1): {"total loss": 20.5 - i, "score loss": float("0.%d" % (9 - i)), "ctc loss": float("1e-%d" % i)} for i in range(9)}),
 }
 NO_PRINTOUTS = ("at step 100 the loss is 2.5\n", "loss: 2.5\n", "mean loss of 3 tries, see section 4\n", "step 1: unpack the archive\nstep 2: run make\n", "torch==2.1\nlr-tools==1.0\n",
                 "{'loss': 'mse', 'lr': 0.1, 'epochs': 10}\n", "7/10 [step - loss\n",
@@ -237,6 +247,7 @@ def documents(w):
             ('[{"epoch": 0, "loss": 3},\n {"epoch": 1, "loss": 2},\n {"epoch": 2, "loss": 1}]', course),
             ('[{"step": 0, "loss": 3}, 7, {"step": 1, "loss": 2}, {"step": 2, "loss": 1}]', course),
             ('{"loss": {"0": 3, "1": 2, "2": 1}, "val_loss": {"0": 6, "1": null, "2": 4}}', {**course, ("EVAL", 0): {"val_loss": 6}, ("EVAL", 2): {"val_loss": 4}}),
+            ('{"train_losses": [3, 2, 1], "config": {"dims": [64]}}', {**{("TRAIN", i): {"train_loss": 3 - i} for i in range(1, 3)}, ("TRAIN", 0): {"config.dims": 64, "train_loss": 3}}),
             ('{"loss": {"0": 3, "b": 2}}', None), ("[[1.5e9, 0, 3], [1.5e9, 1, 2]]", None),
             ('{"loss": ["mse"], "epochs": 10, "layers": [1, 2, 3]}', None), ('{"loss": [3]}', None), ("[1, 2, 3]", None), ('[{"epoch": 4, "loss": 3}]', {("TRAIN", 4): {"loss": 3}}),
             ('[{"text": "a", "label": 1}, {"text": "b", "label": 0}]', None), ('{"loss": 0.5}', None))):

@@ -1,7 +1,7 @@
 /* columns.c - see columns.h.
  *
  * How it works. Cells lie between tabs; in a line without one between commas; else between blanks: of names two or more,
- * as names have blanks, too. A cell that is no number ("3.21G", "00:12") has no value. A bar of progress may stand behind
+ * as names have blanks, too. A table between tabs or commas that has a loss may lack a step. A cell that is no number ("3.21G", "00:12") has no value. A bar of progress may stand behind
  * the last column, which a colon closes then, as Ultralytics prints it. */
 #include "format/metrics/columns.h"
 
@@ -58,6 +58,20 @@ static bool is_name(const cell *c)
     return letters && !isdigit((unsigned char)*c->text) && c->length <= METRICS_PAIR_NAME_MOST;
 }
 
+/* "train loss", and nothing that a sentence between commas has: a number, or many words. */
+static bool is_short_name(const cell *c)
+{
+    enum { WORDS_MOST = 4 };
+    size_t words = 1;
+    for (size_t i = 1; i < c->length; i++) {
+        const bool begins = c->text[i - 1] == ' ' && c->text[i] != ' ';
+        if (begins && isdigit((unsigned char)c->text[i]))
+            return false;
+        words += begins;
+    }
+    return words <= WORDS_MOST;
+}
+
 /* Ultralytics' tables call losses by what they are of, beside the memory of the GPU: "box", "obj", "cls". */
 static bool is_short_loss(const cell *cells, size_t count, const cell *c)
 {
@@ -76,7 +90,7 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
     const char between = memchr(line, '\t', length) ? '\t' : memchr(line, ',', length) ? ',' : ' ';
     size_t count = divide(line, length, between, 2, cells), used = 0;
     size_t step = SIZE_MAX;
-    bool figure = false;
+    bool figure = false, loss = false, names = true;
     if (between == ' ' && count < 2)
         count = divide(line, length, between, 1, cells);
     for (size_t i = 0; i < count && count <= METRICS_COLUMNS_MOST; i++) {
@@ -87,9 +101,12 @@ bool metrics_columns_open(metrics_columns *columns, const char *line, size_t len
             return false;
         step = step == SIZE_MAX && is_step(&pair) ? i : step;
         figure = figure || is_figure(&pair) || is_short_loss(cells, count, &cells[i]);
+        names = names && is_short_name(&cells[i]);
+        loss = loss || metrics_is_loss(cells[i].text, cells[i].length);
         used += cells[i].length + sizeof LOSS - 1;
     }
-    if (step == SIZE_MAX || !figure || count < 2 || count > METRICS_COLUMNS_MOST || used > sizeof columns->text)
+    if ((step == SIZE_MAX && (!loss || !names || between == ' ')) || !figure || count < 2 ||
+        count > METRICS_COLUMNS_MOST || used > sizeof columns->text)
         return false;
     columns->count = count;
     columns->between = between;
@@ -143,6 +160,8 @@ bool metrics_columns_take(metrics_columns *columns, metrics_pairs *pairs, const 
         numbers++;
         step = i == columns->step ? pair.value : step;
     }
+    if (columns->step == SIZE_MAX) /* nothing but figures: a line of a table, and no other one */
+        return numbers == count;
     if (step < 0 || numbers < 2 || 2 * numbers < columns->count)
         return false;
     if (goes_on(columns, step))

@@ -138,6 +138,13 @@ static bool take_series(document *d, const char *text, size_t size, size_t lengt
     return sound;
 }
 
+/* A list is called by what it has many of: the name of one of "train_losses" is "train_loss". */
+static size_t singular(const char *tag, size_t length)
+{
+    return length >= 6 && memcmp(tag + length - 5, "osses", 5) == 0 && (tag[length - 6] | 32) == 'l' ? length - 2
+                                                                                                     : length;
+}
+
 /* Puts what a value holds, whose name is the tag's first bytes. */
 static void take_value(document *d, const char *text, size_t size, size_t length, unsigned depth)
 {
@@ -145,7 +152,7 @@ static void take_value(document *d, const char *text, size_t size, size_t length
     if (size > 0 && *text == '[') {
         assay_pull_start(&pull, text, size);
         if (take_list(d, &pull, &d->list) && d->list.count > 0)
-            put_series(d, &d->steps, &d->list, length);
+            put_series(d, &d->steps, &d->list, singular(d->tag, length));
         else if (d->status == ASSAY_OK)
             metrics_add(d->log, METRICS_OTHER_VALUES);
         assay_pull_release(&pull);

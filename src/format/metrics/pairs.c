@@ -457,6 +457,8 @@ static bool take_number(scan *s)
     if (of >= 0 && times > 1) /* "2K/10K" */
         take_thousands(s, &behind);
     const bool share = behind < end && *behind == '%';
+    if (share && end - behind > 1 && behind[1] == '|')
+        s->out->bar = s->out->count;
     const bool lasts = is_of_time(behind, end);
     const size_t before = s->out->count;
     const char left = at > s->line ? at[-1] : ' ';
@@ -621,7 +623,7 @@ static void take_next(scan *s)
 
 void metrics_pairs_clear(metrics_pairs *pairs)
 {
-    pairs->count = pairs->used = 0;
+    pairs->count = pairs->used = pairs->bar = 0;
     pairs->left = pairs->losses_left = 0;
     pairs->object = pairs->data = false;
     pairs->mode = 0;

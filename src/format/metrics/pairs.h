@@ -28,6 +28,7 @@ typedef struct metrics_pairs {
     bool object;     /* braces are in it: the line may be a whole row */
     bool data;       /* of a JSON object: a text or a list of it is a sample's */
     int mode;        /* of a JSON object: what a text of it says ("mode": "val"); 0: nothing */
+    size_t bar; /* of the pairs, those that stand before a bar of progress, "50%|###"; 0: none, or there is no bar */
     metrics_pair numbered; /* a whole number without a name right before the first pair; its value < 0: none */
     char texts[16 << 10];  /* names that are put together */
     size_t used;           /* of these */

@@ -82,7 +82,11 @@ int metrics_read_lines(metrics_log *log, const char *path, metrics_line_take *ta
             metrics_name_hole(log, path, log->at.line, line, length);
         if (!assay_lines_is_ended(lines)) {
             metrics_add(log, METRICS_GROWING);
-            continue;
+            /* what a bar of progress wrote over itself is whole, before its line ends */
+            const char *over = line ? memrchr(line, '\r', length) : NULL;
+            if (!over)
+                continue;
+            length = (size_t)(over - line);
         }
         metrics_add(log, METRICS_LINES);
         const int taken = line ? take(context, line, length) : 1;

@@ -22,6 +22,7 @@
 #include "format/metrics/darknet.h"
 #include "format/metrics/document.h"
 #include "format/metrics/evidence.h"
+#include "format/metrics/kaldi.h"
 #include "format/metrics/printed.h"
 
 enum {
@@ -255,6 +256,8 @@ static bool take_pairs(reader *r, const char *line, size_t length, bool code, bo
         return metrics_pairs_take_json(&r->pairs, &r->pull, line, length);
     if (length > 2 && line[0] == '{' && line[1] == '"' && metrics_pairs_take_json(&r->pairs, &r->pull, line, length))
         return true;
+    if (metrics_kaldi_take(&r->pairs, line, length))
+        return *known = true;
     if (!code && metrics_columns_open(&r->columns, line, length, metrics_is_step, metrics_is_figure)) {
         *known = true;
         return false;
@@ -312,7 +315,7 @@ static int take_part(reader *r, const char *line, size_t length)
         !(s.loss &&
           metrics_numbered_by(&s, true) != STEP_KINDS)) /* a sample; what a step has beside its loss is none */
         return 1;
-    if (code && !(s.loss && metrics_numbered_by(&s, false) <= STEP))
+    if (code && !known && !(s.loss && metrics_numbered_by(&s, false) <= STEP))
         return 1;
     /* a file of rows has rows of other figures, too: detectron2's last one has those of the evaluation alone */
     s.figure = s.figure || known || (r->json && r->proven && metrics_numbered_by(&s, true) != STEP_KINDS);

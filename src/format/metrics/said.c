@@ -141,6 +141,8 @@ metrics_said metrics_said_of(const metrics_pairs *pairs, bool numbered)
         step_kind kind = metrics_kind_of_step(pair, &value);
         if (kind == EPOCH && pairs->object && metrics_is_episode(pair)) /* rows of games have each move of an episode */
             kind = STEP_KINDS;
+        if (kind == BATCH && pair->length == 0 && pair->of > 0 && i < pairs->bar && !s.step[EPOCH])
+            kind = EPOCH; /* "3/200:  50%|#####     | 2/4": the bar is one of the epoch's */
         if (kind == BATCH && pair->of > 0 && i > 0 && !s.step[EPOCH] && metrics_pair_is_mode(pair - 1) &&
             pair[-1].of < 0 && !pair[-1].share &&
             metrics_step_of(pair[-1].value, &s.value[EPOCH])) /* "Train: 3 [50/1251]" */
