@@ -130,6 +130,11 @@ def printed(place, rows):
     write(place / "train.out", "\n".join(lines) + "\n")
 
 
+def lines(place, rows):
+    """A JSON object a line."""
+    write(place / "metrics.jsonl", "".join(json.dumps({"step": step, "train/loss": loss, **({} if validation is None else {"val/loss": validation})}) + "\n" for step, loss, validation in rows))
+
+
 def dlfw(place, rows):
     lines = ["2026-11-01 10:00:00,000 - INFO - fc1_gradient_fp8_delayed_scaling_underflows%% \t\t\t\t iteration=%06d \t\t\t\t "
              "value=%.4f" % (step, loss) for step, loss, _ in rows]
