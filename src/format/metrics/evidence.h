@@ -20,7 +20,7 @@ typedef struct metrics_recurring {
     unsigned times, values;
 } metrics_recurring;
 
-/* What the lines so far come to; metrics_evidence_begin() begins. */
+/* What the lines so far come to. */
 typedef struct metrics_evidence {
     struct {
         int64_t last;
@@ -52,6 +52,7 @@ enum {
     METRICS_FALLS_MOST = 3        /* of steps in so many: a training goes on from a checkpoint now and then */
 };
 
+/* As of a file without lines. */
 void metrics_evidence_begin(metrics_evidence *e);
 /* Notes a line that has these pairs. `aside`: it is none of training; `item`: it is one of a list. */
 void metrics_evidence_note(metrics_evidence *e, const metrics_pairs *pairs, const metrics_said *s, bool aside,
