@@ -27,9 +27,9 @@ PRINTED = {
     "a score behind": ("step   10/74 | loss 4.112 (+0.00z)| norm 2.1234 (+nanz)| lr 3.00e-04 | 45.23 ms | 50.1% bf16 MFU | 12345 tok/s\nvalidation loss: 10.9\nstep:11/5100 train_loss:6.8 train_time:1234ms\n",
                        {("TRAIN", 10): {"loss": 4.112, "norm": 2.1234, "lr": 3e-4}, ("EVAL", 10): {"validation loss": 10.9}, ("TRAIN", 11): {"train_loss": 6.8, "train_time": 1234}}),
     "dictionaries": ("  0%|      | 0/1000 [00:00<?, ?it/s]\r 10%|#   | 100/1000 [01:00<09:00, 1.66it/s]{'loss': 2.34, 'grad_norm': 1.25, 'epoch': 0.1}\n{'loss': '2.14', 'epoch': 0.2}\n"
-                     "{'eval_loss': 1.2, 'epoch': 0.2}\n{'train_runtime': 100.1, 'train_loss': 2.2, 'epoch': 0.2}\n",
+                     "{'eval_loss': 1.2, 'epoch': 0.2}\n{'loss': 2.04, 'epoch': 0.3}\n{'train_runtime': 100.1, 'train_loss': 2.2, 'epoch': 0.3}\n",
                      {("TRAIN", 1): {"loss": 2.34, "grad_norm": 1.25, "epoch": 0.1}, ("TRAIN", 2): {"loss": 2.14, "epoch": 0.2}, ("EVAL", 2): {"eval_loss": 1.2, "epoch": 0.2},
-                      ("GLOBAL", 2): {"train_runtime": 100.1, "train_loss": 2.2, "epoch": 0.2}}),
+                      ("TRAIN", 3): {"loss": 2.04, "epoch": 0.3}, ("GLOBAL", 3): {"train_runtime": 100.1, "train_loss": 2.2, "epoch": 0.3}}),
     "bars": ("Epoch 1/3\n\r  1/100 [....] - ETA: 5s - loss: 2.9\b\b\b100/100 [====] - 5s 50ms/step - loss: 0.5 - accuracy: 0.8 - val_loss: 0.4\nEpoch 2/3\n"
              "\x1b[1m 50/100\x1b[0m \x1b[32m\u2501\u2501\x1b[0m \x1b[1m5s\x1b[0m 50ms/step - loss: 0.55\r\x1b[1m100/100\x1b[0m \u2501\u2501 5s 50ms/step - loss: 0.45\n",
              {("TRAIN", 1): {"loss": 0.5, "accuracy": 0.8}, ("EVAL", 1): {"val_loss": 0.4}, ("TRAIN", 2): {"loss": 0.45}}),

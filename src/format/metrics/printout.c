@@ -343,7 +343,8 @@ static int take_part(reader *r, const char *line, size_t length)
     const step_kind kind = numbered(r, &s);
     if (step == NOT_KNOWN)
         return 1;
-    if (aside || (kind != STEP_KINDS && !ends_epoch(r, &s)) || (r->counted && counts(r)))
+    const bool row = r->pairs.object && s.epoch; /* of a dictionary, which says itself of what it is */
+    if (aside || row || (kind != STEP_KINDS && !ends_epoch(r, &s)) || (r->counted && counts(r)))
         r->aside = s.closing              ? ASSAY_MODE_GLOBAL
                    : s.eval || validation ? ASSAY_MODE_EVAL
                    : s.predict            ? ASSAY_MODE_PREDICT
