@@ -228,6 +228,19 @@ static void note_number(metrics_pairs *pairs, const metrics_pair *pair)
         pairs->numbered.value = -1;
 }
 
+/* "ValLoss", "Best testAcc": what the first part of the name's last word says; 0: nothing. The name stays as it is. */
+static int mode_within(const char *name, size_t length)
+{
+    const char *blank = memrchr(name, ' ', length), *from = blank ? blank + 1 : name, *end = name + length, *p = from;
+    while (p < end && (p == from ? isalpha((unsigned char)*p) : islower((unsigned char)*p)))
+        p++;
+    if (p == end || !isupper((unsigned char)*p))
+        return 0;
+    return metrics_is_eval_word(from, (size_t)(p - from))      ? ASSAY_MODE_EVAL
+           : metrics_is_predict_word(from, (size_t)(p - from)) ? ASSAY_MODE_PREDICT
+                                                               : 0;
+}
+
 static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool share)
 {
     const char *name = s->words ? s->name[0] : "";
@@ -245,6 +258,8 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool sha
                          .bracketed = bracketed,
                          .share = share,
                          .mode = s->mode};
+    if (pair.mode == 0)
+        pair.mode = mode_within(pair.name, pair.length);
     if (pair.length > 0 || of >= 0) {
         if (s->out->count < METRICS_PAIRS_MOST)
             complete(s, &pair);
