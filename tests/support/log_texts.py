@@ -173,6 +173,8 @@ PRINTED = {
     "run.log.json": ('{"env_info": "step: 7 loss: 1", "seed": null}\n{"mode": "train", "epoch": 1, "iter": 50, "loss": 2.5, "parts": {"a": 1.5}}\n{"mode": "val", "epoch": 1, "iter": 50, "acc": 0.5}\n',
                      {("TRAIN", 50): {"epoch": 1, "loss": 2.5, "parts.a": 1.5}, ("EVAL", 50): {"epoch": 1, "acc": 0.5}}),
     "history.jsonl": ('{"step": 1, "loss": 2.5, "note": "step: 9 loss: 7", "done": true}\nstep: 5 loss: 3\n{"step": 2, "loss": 2.25}\n', {("TRAIN", 1): {"loss": 2.5}, ("TRAIN", 2): {"loss": 2.25}}),
+    "places in programs": ("".join("2021-11-11 00:01:30.834 | INFO     | __main__:%s - %s\n" % row for row in (("train:35", "step 1 loss: 2.5"), ("train:36", "step 1 acc: 0.5"), ("train:35", "step 2 loss: 2.25"))),
+                           {("TRAIN", 1): {"loss": 2.5, "acc": 0.5}, ("TRAIN", 2): {"loss": 2.25}}),
     "capitals within names": ("".join("2026-05-08 22:49:56 | INFO | Epoch [00%d/30] TrainLoss=%g TrainAcc=48.5%% | ValLoss=%g testAcc=60.5%% | LR=1.00e-04 | Time=480.3s\n" % (e, 3 - e, 4 - e) for e in (1, 2)),
                               {k: v for e in (1, 2) for k, v in {("TRAIN", e): {"TrainLoss": 3 - e, "TrainAcc": 48.5, "LR": 1e-4, "Time": 480.3}, ("EVAL", e): {"ValLoss": 4 - e}, ("PREDICT", e): {"testAcc": 60.5}}.items()}),
     "bars within numbers": ("".join("[fold_0] %03d/200: %3d%%|%s| %d/4 [00:1%d<00:00, 2.98s/it, loss=%g]\n" % (e, 25 * b, "#" * b, b, b, 5 - e - 0.1 * b) for e in (1, 2) for b in (2, 4)),

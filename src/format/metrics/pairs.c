@@ -645,8 +645,29 @@ void metrics_pairs_clear(metrics_pairs *pairs)
     pairs->numbered = (metrics_pair){.name = "", .value = -1, .of = -1};
 }
 
+/* Where a line goes on behind the place in the program that loguru writes before it: "... | INFO     | __main__:train:35 - loss:
+ * 2.5". The line's begin where there is none. */
+static const char *behind_place(const char *line, const char *end)
+{
+    const char *p = line;
+    for (unsigned bars = 0; bars < 2 && p; bars++) {
+        p = memmem(p, (size_t)(end - p), "| ", 2);
+        p = p ? p + 2 : NULL;
+    }
+    const char *dash = p ? memmem(p, (size_t)(end - p), " - ", 3) : NULL, *digits = dash;
+    while (digits && digits > p && assay_is_digit(digits[-1]))
+        digits--;
+    if (!dash || digits == dash || digits == p || digits[-1] != ':' || !memchr(p, ':', (size_t)(digits - 1 - p)) ||
+        memchr(p, ' ', (size_t)(dash - p)))
+        return line;
+    return dash + 3;
+}
+
 void metrics_pairs_take(metrics_pairs *pairs, const char *line, size_t length)
 {
+    const char *message = behind_place(line, line + length);
+    length -= (size_t)(message - line);
+    line = message;
     scan s = {.out = pairs, .line = line, .p = line, .end = line + length};
     metrics_pairs_clear(pairs);
     while (s.p < s.end)
