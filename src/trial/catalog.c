@@ -144,9 +144,10 @@ static const struct {
     const char *name, *pattern;
 } of_logs[] = {
     {"all", "."},
-    {"losses",
-     "^metrics/(?!.*(?:[Pp][Pp][Ll]|[Pp]erplexity|vs samples)).*(?:[Ll]oss(?![a-z])|LOSS(?![A-Za-z]))(?![ _-]?(?:[Ss]cale|SCALE))"
-     "(?![ _-](?:[Ss]um|[Cc]ount|[Nn]um|[Ss]td|[Ww]eights?|[Cc]oeff?|[Tt]okens?)(?![A-Za-z]))"},
+    {"losses", "^metrics/(?!.*(?:[Pp][Pp][Ll]|[Pp]erplexity|vs samples))"
+               "(?!(?:.*[/_ .-])?(?:[Bb]est|[Ll]owest|[Mm]in)(?=[/_ .A-Z-]).*(?:[Ll]oss|LOSS))"
+               ".*(?:[Ll]oss(?![a-z])|LOSS(?![A-Za-z]))(?![ _-]?(?:[Ss]cale|SCALE))"
+               "(?![ _-](?:[Ss]um|[Cc]ount|[Nn]um|[Ss]td|[Ww]eights?|[Cc]oeff?|[Tt]okens?)(?![A-Za-z]))"},
     {"lowprecision",
      "^metrics/.+_[a-z]+_(?:(?:fp8_delayed_scaling|fp8_current_scaling|mxfp8|fp8_block_scaling|nvfp4)_)?"
      "(?:underflows%|overflows%|scale_inv_min|scale_inv_max|mse)(?:_columnwise)?$"},

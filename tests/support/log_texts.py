@@ -464,3 +464,6 @@ def oddities(w):
         found = {r["tensor"][8:] for r in csv.DictReader(open(w.root / "oddities.csv"))}
         w.checks.expect(done.code == code and report and report["trials"][0]["modes"]["TRAIN"]["steps"] <= steps <= report["trials"][0]["modes"]["TRAIN"]["steps"] + (code == 3) and found == tags,
                         "%s: %s %s" % (name, done, found))
+    logs.write(w.root / "oddities/best.log", "".join("epoch %d loss: %g best_loss: %s\n" % (i, 9 - 0.1 * i, 9.1 - 0.1 * i if i else "inf") for i in range(40)))
+    done, report, _ = w.run(w.root / "oddities/best.log")
+    w.checks.expect(done.code == 0 and report and report["verdict"].startswith("nothing wrong in 1 loss over 40 steps; metrics/best_loss is not finite"), "the best so far: %s" % done)

@@ -223,17 +223,36 @@ static bool is_about_loss(const char *rest, size_t length)
     return false;
 }
 
+/* Does a word stand there that makes what follows the best value so far: "best_loss", "min val loss", "bestLoss"? */
+static bool is_record_word(const char *tag, size_t length, size_t at)
+{
+    static const char *const words[] = {"best", "lowest", "min"};
+    if (at > 0 && !strchr("/_ .-", tag[at - 1]))
+        return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t own = strlen(words[i]);
+        if (length - at > own && strncasecmp(tag + at, words[i], 1) == 0 &&
+            memcmp(tag + at + 1, words[i] + 1, own - 1) == 0 &&
+            (strchr("/_ .-", tag[at + own]) || isupper((unsigned char)tag[at + own])))
+            return true;
+    }
+    return false;
+}
+
 /* The pattern of the collection `losses` (catalog.c), without its search. */
 bool metrics_is_loss(const char *tag, size_t length)
 {
-    bool found = false;
+    bool found = false, record = false; /* a record is infinite until there is one */
     for (size_t i = 0; i < length; i++) {
         if ((length - i >= 3 && strncasecmp(tag + i, "ppl", 3) == 0) || stands_at(tag, length, i, "vs samples") ||
             ((tag[i] == 'p' || tag[i] == 'P') && stands_at(tag, length, i + 1, "erplexity")))
             return false;
+        record = record || is_record_word(tag, length, i);
         const bool capitals = length - i >= 4 && memcmp(tag + i, "LOSS", 4) == 0;
         if (length - i < 4 || (tag[i] != 'l' && tag[i] != 'L') || (memcmp(tag + i + 1, "oss", 3) != 0 && !capitals))
             continue;
+        if (record)
+            return false;
         size_t next = i + 4;
         if (next < length &&
             ((tag[next] >= 'a' && tag[next] <= 'z') || (capitals && isalpha((unsigned char)tag[next]))))

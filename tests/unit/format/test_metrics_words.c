@@ -61,13 +61,15 @@ static void test_numbers(void)
 
 static void test_losses(void)
 {
-    static const char *const losses[] = {"lm loss",  "train/loss_step", "eval_loss",     "CrossEntropyLoss",
-                                         "Loss/a",   "loss_summary",    "loss_weighted", "loss_sum/a loss",
-                                         "DEV_LOSS", "AVG.LOSS"};
+    static const char *const losses[] = {"lm loss",      "train/loss_step", "eval_loss",     "CrossEntropyLoss",
+                                         "Loss/a",       "loss_summary",    "loss_weighted", "loss_sum/a loss",
+                                         "DEV_LOSS",     "AVG.LOSS",        "loss/min",      "minibatch loss",
+                                         "bestowed/loss"};
     static const char *const others[] = {
-        "loss scale",  "LOSS SCALE",      "LOSSY", "LOSSless", "loss_Scale",       "lossy",
-        "lm loss PPL", "perplexity loss", "los",   "loss_sum", "train/Loss Count", "loss-weights",
-        "loss_coef_2", "num_loss_tokens"};
+        "loss scale",  "LOSS SCALE",      "LOSSY",     "LOSSless",      "loss_Scale",       "lossy",
+        "lm loss PPL", "perplexity loss", "los",       "loss_sum",      "train/Loss Count", "loss-weights",
+        "loss_coef_2", "num_loss_tokens", "best_loss", "Best Val Loss", "min_loss",         "eval/lowest loss",
+        "bestValLoss"};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
         CU_ASSERT(metrics_is_loss(losses[i], strlen(losses[i])));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
