@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """product.py - one product of N x N x N, one flipped bit in one element of it: which bits does LawViolated find?
 
-    product.py --assay ASSAY --multiply PROGRAM --work FOLDER [--size 4096] [--forms float32 tf32 bfloat16 float16] [--bits N ...] [--elements 1]
+    product.py --assay ASSAY --multiply PROGRAM --work FOLDER [--size 4096] [--forms float32 tf32 rounded bfloat16 float16] [--bits N ...] [--elements 1]
 
 A trial of four steps holds a layer's input, weight and output. The first three are of 32 rows; the last is the product, made by multiply.c, with one bit
-of one element flipped in the file, bit after bit. The elements are those whose size is next to the root mean square. Factors of tf32 and bfloat16 are
-rounded to 11 and 8 bits before they are multiplied, and sums are of float32; float16 has 16 bits on both sides. Prints a row for each bit, and at the end
-for each form the lowest bit down to which all flips were found, and that nothing was said without one.
+of one element flipped in the file, bit after bit. The elements are those whose size is next to the root mean square, or --times as large. All is float32 whose
+factors are rounded to 11 (tf32) or 8 bits (rounded) before they are multiplied; or factors and outputs have 16 bits (bfloat16, float16). Sums are of float32.
+Prints a row for each bit, and at the end for each form the lowest bit down to which all flips were found, and that nothing was said without one.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy
 
 FEW, STEPS = 32, 4
-BITS_OF = {"tf32": 10, "bfloat16": 7}  # behind the point
+BITS_OF = {"tf32": 10, "rounded": 7, "bfloat16": 7}  # behind the point
 
 
 def rounded(x, bits):
@@ -34,24 +34,46 @@ def multiplied(program, x, w):
     return numpy.frombuffer(done.stdout, numpy.float32).reshape(x.shape)
 
 
+def save_halves(path, tensors):
+    """Upper halves of floats as bfloat16, which NumPy does not have; returns where the last one begins."""
+    head, at, parts = {}, 0, []
+    for name, tensor in tensors.items():
+        parts.append((tensor.view(numpy.uint32) >> 16).astype(numpy.uint16).tobytes())
+        head[name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [at, at + len(parts[-1])]}
+        at += len(parts[-1])
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(parts))
+    return 8 + len(text) + at - len(parts[-1])
+
+
 def write(trial, form, size, random, program):
-    """The trial; returns the last output's file."""
+    """The trial; returns the last output's bits, as they lie in its file, and its values."""
     x, w = (random.standard_normal((size, size), dtype=numpy.float32) for _ in range(2))
     dtype = numpy.float16 if form == "float16" else numpy.float32
     x, w = x.astype(dtype), (w / numpy.float32(size) ** 0.5).astype(dtype)
     factors = [rounded(t, BITS_OF[form]) if form in BITS_OF else t.astype(numpy.float32) for t in (x, w)]
     y = multiplied(program, *factors).astype(dtype)
     shutil.rmtree(trial, ignore_errors=True)
+    if form == "bfloat16":
+        (x, w), y = factors, rounded(y, 7)
     for step in range(STEPS):
-        place, rows = trial / ("step_%d" % step), size if step == STEPS - 1 else FEW
+        rows = size if step == STEPS - 1 else FEW
+        place = trial / ("step_%d" % step)
         place.mkdir(parents=True)
+        if form == "bfloat16":
+            at = save_halves(place / "model.safetensors", {"fc.weight": w, "fc_input_0": x[:rows], "fc_output_0": y[:rows]})
+            continue
         if step == 0:
             numpy.save(place / "fc.weight.npy", w)
         else:
             os.link(trial / "step_0/fc.weight.npy", place / "fc.weight.npy")
         numpy.save(place / "fc_input_0.npy", x[:rows])
         numpy.save(place / "fc_output_0.npy", y[:rows])
-    return place / "fc_output_0.npy"
+    if form == "bfloat16":
+        return numpy.memmap(place / "model.safetensors", numpy.uint16, "r+", at, (y.size,)), y.reshape(-1)
+    words = numpy.load(place / "fc_output_0.npy", mmap_mode="r+").view(numpy.uint16 if form == "float16" else numpy.uint32).reshape(-1)
+    return words, words.view(dtype)
 
 
 def judged(assay, trial, job, out, *options):
@@ -62,7 +84,7 @@ def judged(assay, trial, job, out, *options):
     return json.loads((out / "report.json").read_text())["trials"][0]["rules"][0]
 
 
-def names_it(rule, y, row, column):
+def names_it(rule, row, column):
     """Is the only finding that of the output at the last step, in the part of it that has the element?"""
     if rule["findings_total"] != 1:
         return False
@@ -75,12 +97,11 @@ def names_it(rule, y, row, column):
 def try_form(options, form, random):
     trial, job, out = options.work / form, options.work / "job.json", options.work / "out"
     job.write_text(json.dumps({"rules": [{"rule": "LawViolated"}]}))
-    y = numpy.load(write(trial, form, options.size, random, options.multiply), mmap_mode="r+")
-    words, flat = y.view(numpy.uint16 if form == "float16" else numpy.uint32).reshape(-1), y.reshape(-1)
+    words, flat = write(trial, form, options.size, random, options.multiply)
     rule = judged(options.assay, trial, job, out)
     if rule["findings_total"] or "The law 'linear' holds of 1 tensors." not in rule["message"]:
         sys.exit("%s: without a flip: %s" % (form, rule))
-    near = numpy.abs(numpy.abs(flat.astype(numpy.float32)) - numpy.float32(flat.astype(float).std()))
+    near = numpy.abs(numpy.abs(flat.astype(numpy.float32)) - numpy.float32(options.times * flat.astype(float).std()))
     usual = numpy.argpartition(near, 1000)[:1000]
     lowest, whole = None, True
     for bit in options.bits or range(words.itemsize * 8 - 1, -1, -1):
@@ -88,11 +109,12 @@ def try_form(options, form, random):
         for at in random.choice(usual, options.elements, replace=False):
             old = float(flat[at])
             words[at] ^= words.dtype.type(1 << bit)
-            if numpy.isfinite(flat[at]):
+            new = float((words[at:at + 1].astype(numpy.uint32) << 16).view(numpy.float32)[0] if form == "bfloat16" else flat[at])
+            if numpy.isfinite(new):
                 counted += 1
                 rule = judged(options.assay, trial, job, out)
-                found += names_it(rule, y, *divmod(int(at), options.size))
-                change = abs(float(flat[at]) - old)
+                found += names_it(rule, *divmod(int(at), options.size))
+                change = abs(new - old)
             words[at] ^= words.dtype.type(1 << bit)
         if counted == 0:
             continue
@@ -109,9 +131,10 @@ def main():
     parser.add_argument("--multiply", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--size", type=int, default=4096)
-    parser.add_argument("--forms", nargs="*", default=["float32", "tf32", "bfloat16", "float16"])
+    parser.add_argument("--forms", nargs="*", default=["float32", "tf32", "rounded", "bfloat16", "float16"])
     parser.add_argument("--bits", nargs="*", type=int)
     parser.add_argument("--elements", type=int, default=1)
+    parser.add_argument("--times", type=float, default=1, help="how large elements are, in root mean squares")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lowest", nargs="*", type=int, help="of each form the bit down to which all have to be found; else the exit code is 1")
     options = parser.parse_args()

@@ -70,7 +70,8 @@ enum {
 /* form of SKETCH: what is summed of an element x. The tensor is looked at as rows and columns: its first `axis` axes,
  * or all but its last -`axis`, are the rows; 0: a tensor of one axis is one row, others have no such result. number[0] is
  * the most groups of rows, number[1] the most cells; tensors with more than four times as many columns have no such
- * result. With `steps`, the same of the saved step before comes with it. */
+ * result. Of large tensors, by rows of the last axis, and of matrices, both are more: a cell for 64 numbers, and twice as
+ * many groups; of bfloat16, which rounds most, 32 and four times. With `steps`, the same of the saved step before comes with it. */
 enum {
     ASSAY_SKETCH_PLAIN,      /* x */
     ASSAY_SKETCH_UNSIGNED,   /* x, of every row with the sign 1: sums beside those of squares of other tensors */

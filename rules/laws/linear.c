@@ -56,19 +56,23 @@ static void join_rows(const assay_sketch *s, uint64_t rows, double *room, const 
     }
 }
 
-/* The same of the output, whose columns, or channels, are joined like the rows of the weight. */
-static void join_tiles(const linear *l)
+/* The same of the output, whose columns, or channels, are joined like the rows of the weight. `signs` is room for one of
+ * each. */
+static void join_tiles(const linear *l, double *signs)
 {
     const assay_sketch *s = l->y;
+    for (uint64_t output = 0; output < l->w->rows; output++)
+        signs[output] = assay_sketch_sign(output);
     for (uint64_t g = 0; g < s->groups; g++)
-        for (uint64_t output = 0; output < l->w->rows; output++) {
-            const double sign = assay_sketch_sign(output);
-            const uint64_t h = assay_sketch_group(output, l->w->rows, l->w->groups);
+        for (uint64_t h = 0; h < l->w->groups; h++) {
             const uint64_t to = (assay_sketch_group(g, s->groups, l->rows) * l->w->groups + h) * l->places;
-            const uint64_t from = g * s->columns + output * l->places;
-            for (uint64_t i = 0; i < l->places; i++) {
-                l->ys[to + i] += sign * s->sum[from + i];
-                l->y2[to + i] += s->squares[from + i];
+            const uint64_t end = assay_sketch_first_row(h + 1, l->w->rows, l->w->groups);
+            for (uint64_t output = assay_sketch_first_row(h, l->w->rows, l->w->groups); output < end; output++) {
+                const uint64_t from = g * s->columns + output * l->places;
+                for (uint64_t i = 0; i < l->places; i++) {
+                    l->ys[to + i] += signs[output] * s->sum[from + i];
+                    l->y2[to + i] += s->squares[from + i];
+                }
             }
         }
 }
@@ -124,31 +128,47 @@ static void look(linear_fit *fit, const linear *l, uint64_t g, uint64_t h, doubl
     fit->row[LAW_COLUMN_END] = (double)assay_sketch_first_row(h + 1, l->w->rows, l->w->groups);
 }
 
+enum { TOGETHER = 4 /* groups of outputs, for which x is loaded once */ };
 typedef double four __attribute__((vector_size(32)));
 
-/* The products of one cell, and of their squares: of element k in lane k % 4. */
-static void multiply(const linear *l, uint64_t g, uint64_t h, double *sum, double *squares)
+/* The products of one group of rows with `many` groups of outputs, and of their squares: of element k in lane k % 4. */
+static inline __attribute__((always_inline)) void multiply_some(const linear *l, uint64_t g, uint64_t h, uint64_t many,
+                                                                double *sum, double *squares)
 {
     const uint64_t inputs = l->w->columns;
     const double *xs = l->xs + g * inputs, *x2 = l->x2 + g * inputs;
     const double *ws = l->w->sum + h * inputs, *w2 = l->w->squares + h * inputs;
-    four sums = {0}, of_squares = {0};
+    four sums[TOGETHER] = {{0}}, of_squares[TOGETHER] = {{0}};
     uint64_t k = 0;
     for (; k + 4 <= inputs; k += 4) {
         four x, w, xx, ww;
         memcpy(&x, xs + k, sizeof x);
-        memcpy(&w, ws + k, sizeof w);
         memcpy(&xx, x2 + k, sizeof xx);
-        memcpy(&ww, w2 + k, sizeof ww);
-        sums += x * w;
-        of_squares += xx * ww;
+        for (uint64_t i = 0; i < many; i++) {
+            memcpy(&w, ws + i * inputs + k, sizeof w);
+            memcpy(&ww, w2 + i * inputs + k, sizeof ww);
+            sums[i] += x * w;
+            of_squares[i] += xx * ww;
+        }
     }
-    *sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    *squares = (of_squares[0] + of_squares[1]) + (of_squares[2] + of_squares[3]);
-    for (; k < inputs; k++) {
-        *sum += xs[k] * ws[k];
-        *squares += x2[k] * w2[k];
+    for (uint64_t i = 0; i < many; i++) {
+        sum[i] = (sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3]);
+        squares[i] = (of_squares[i][0] + of_squares[i][1]) + (of_squares[i][2] + of_squares[i][3]);
+        for (uint64_t rest = k; rest < inputs; rest++) {
+            sum[i] += xs[rest] * ws[i * inputs + rest];
+            squares[i] += x2[rest] * w2[i * inputs + rest];
+        }
     }
+}
+
+/* The same with all groups of outputs. */
+static void multiply(const linear *l, uint64_t g, double *sum, double *squares)
+{
+    uint64_t h = 0;
+    for (; h + TOGETHER <= l->w->groups; h += TOGETHER)
+        multiply_some(l, g, h, TOGETHER, sum + h, squares + h);
+    for (; h < l->w->groups; h++)
+        multiply_some(l, g, h, 1, sum + h, squares + h);
 }
 
 /* What rounded factors of one cell add up to where its rows are alike: each meets the sum of the others in its group, whose
@@ -211,18 +231,14 @@ static void convolve(const linear *l, uint64_t g, uint64_t h, double *sum, doubl
         }
 }
 
-/* One group of rows and of outputs. `sum` and `factors` are room for all places. */
-static void look_at_cell(const linear *l, uint64_t g, uint64_t h, double signs, double rows, double *sum,
-                         double *factors, linear_fit *fits)
+/* One group of rows and of outputs, of which `sum` and `factors` are the products at all places. */
+static void look_at_cell(const linear *l, uint64_t g, uint64_t h, double signs, double rows, const double *sum,
+                         const double *factors, linear_fit *fits)
 {
     const double bias = l->b ? signs * l->bs[h] : 0, of_bias = l->b ? rows * l->b2[h] : 0;
     const double elements = rows * (double)(assay_sketch_first_row(h + 1, l->w->rows, l->w->groups) -
                                             assay_sketch_first_row(h, l->w->rows, l->w->groups));
     const uint64_t at = (g * l->w->groups + h) * l->places;
-    if (l->conv.channels > 0)
-        convolve(l, g, h, sum, factors);
-    else
-        multiply(l, g, h, sum, factors);
     for (uint64_t i = 0; i < l->places; i++) {
         double bound[LINEAR_FORMS];
         linear_bounds(&l->rounding, factors[i] + of_bias, l->y2[at + i], elements, bound);
@@ -235,15 +251,29 @@ static void look_at_cell(const linear *l, uint64_t g, uint64_t h, double signs, 
     }
 }
 
-static void look_at_cells(const linear *l, double *room, linear_fit *fits)
+/* `sum` and `factors` are room for the places of one cell, or for the cells of one group of rows. */
+static void look_at_cells(const linear *l, double *sum, double *factors, linear_fit *fits)
 {
+    const bool is_matrix = l->conv.channels == 0;
     for (uint64_t g = 0; g < l->rows; g++) {
         const uint64_t first = assay_sketch_first_row(g, l->x->rows, l->rows),
                        end = assay_sketch_first_row(g + 1, l->x->rows, l->rows);
         const double signs = l->b ? law_signs(first, end) : 0;
-        for (uint64_t h = 0; h < l->w->groups; h++)
-            look_at_cell(l, g, h, signs, (double)(end - first), room, room + l->places, fits);
+        if (is_matrix)
+            multiply(l, g, sum, factors);
+        for (uint64_t h = 0; h < l->w->groups; h++) {
+            if (!is_matrix)
+                convolve(l, g, h, sum, factors);
+            look_at_cell(l, g, h, signs, (double)(end - first), sum + (is_matrix ? h : 0),
+                         factors + (is_matrix ? h : 0), fits);
+        }
     }
+}
+
+/* Cells that are multiplied together. */
+static uint64_t at_once(const linear *l)
+{
+    return l->conv.channels == 0 ? l->w->groups : l->places;
 }
 
 /* Adds a row for each form. */
@@ -257,7 +287,7 @@ static int add_forms(const law_step *step, const assay_tensor_view *item, const 
         fits[form].column_off = fits[form].row_off + l->rows;
     }
     if (off)
-        look_at_cells(l, room, fits);
+        look_at_cells(l, room, room + at_once(l), fits);
     for (int form = 0; status == ASSAY_OK && form < LINEAR_FORMS; form++) {
         double *row = fits[form].row;
         row[LAW_OF] = LAW_LINEAR;
@@ -274,17 +304,21 @@ static int add_forms(const law_step *step, const assay_tensor_view *item, const 
     return status;
 }
 
-/* How many groups of rows: as many as both have, but fewer where that would be much work. 0: too much in any case. */
+/* How many groups of rows: as many as both have, but fewer where that would be much work: more products than numbers that
+ * were read for them, four times as many where the output's roundings are large. 0: too much in any case. */
 static uint64_t rows_of(const linear *l)
 {
-    enum { USUAL_WORK = 1 << 22, MOST_WORK = 1 << 25 };
+    enum { LEAST_WORK = 1 << 22, MOST_WORK = 1 << 25 };
     const uint64_t work = l->w->groups * l->places * l->w->columns;
+    const uint64_t read = (l->x->rows * l->x->columns + l->w->rows * l->w->columns + l->y->rows * l->y->columns) / 3;
+    const uint64_t most = l->rounding.output > 0x1p-10 ? 4 * read : read;
+    const uint64_t usual = l->conv.channels == 0 && most > LEAST_WORK ? most : LEAST_WORK;
     uint64_t rows = l->x->groups < l->y->groups ? l->x->groups : l->y->groups, fewer = 1;
     if (work > MOST_WORK)
         return 0;
-    if (rows * work <= USUAL_WORK)
+    if (rows * work <= usual)
         return rows;
-    while (2 * fewer < rows && 2 * fewer * work <= USUAL_WORK)
+    while (2 * fewer < rows && 2 * fewer * work <= usual)
         fewer *= 2;
     return fewer;
 }
@@ -295,13 +329,13 @@ static int compare(const law_step *step, const assay_tensor_view *item, linear *
     l->rows = rows_of(l);
     if (l->rows == 0)
         return ASSAY_OK;
-    double *room = calloc(2 * (l->rows * (l->x->columns + cells) + groups + l->places), sizeof *room);
+    double *room = calloc(2 * (l->rows * (l->x->columns + cells) + groups + at_once(l)) + l->w->rows, sizeof *room);
     ASSAY_HAVE(room);
-    double *of_x = room + 2 * l->places, *of_b = of_x + 2 * l->rows * l->x->columns;
+    double *of_x = room + 2 * at_once(l), *of_b = of_x + 2 * l->rows * l->x->columns;
     l->ys = of_b + 2 * groups;
     l->y2 = l->ys + l->rows * cells;
     join_rows(l->x, l->rows, of_x, &l->xs, &l->x2);
-    join_tiles(l);
+    join_tiles(l, l->y2 + l->rows * cells);
     if (l->b)
         join_bias(l, of_b);
     const int status = add_forms(step, item, l, room);

@@ -116,6 +116,32 @@ static void too_many_columns(void)
     tensor_release(&t);
 }
 
+static uint64_t groups_of(int dtype, int64_t rows, int64_t columns)
+{
+    const int64_t dim[] = {rows, columns};
+    const assay_shape shape = {dtype, 2, dim, (uint64_t)(rows * columns)};
+    const assay_measure measure = sketch_of(-1, 32, 8192, ASSAY_SKETCH_ROWS);
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_meter_needs needs = {0, 0};
+    assay_meter *meter;
+    CU_ASSERT_EQUAL_FATAL(assay_meter_new_within(&measure, &shape, NULL, CEILING, CEILING, arena, &needs, &meter, NULL),
+                          ASSAY_OK);
+    assay_meter_drop(meter);
+    assay_arena_free(arena);
+    return needs.held / (2 * sizeof(double) * (uint64_t)columns);
+}
+
+/* Rows of large tensors have more groups, and of bfloat16 most. */
+static void large_tensors(void)
+{
+    CU_ASSERT_EQUAL(groups_of(ASSAY_FLOAT32, 512, 600), 8);
+    CU_ASSERT_EQUAL(groups_of(ASSAY_FLOAT32, 2048, 600), 32);
+    CU_ASSERT_EQUAL(groups_of(ASSAY_BFLOAT16, 2048, 600), 32);
+    CU_ASSERT_EQUAL(groups_of(ASSAY_FLOAT32, 4096, 4096), 64);
+    CU_ASSERT_EQUAL(groups_of(ASSAY_FLOAT16, 4096, 4096), 64);
+    CU_ASSERT_EQUAL(groups_of(ASSAY_BFLOAT16, 4096, 4096), 128);
+}
+
 /* The sums of the step before are as good as its elements; of images there are three axes at least. */
 static void sums_before(void)
 {
@@ -384,6 +410,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"sketches against plain loops", against_loops},
                            {"too many columns", too_many_columns},
+                           {"large tensors", large_tensors},
                            {"sums of the step before", sums_before},
                            {"whole images", whole_images},
                            {"columns in groups", columns_in_groups},
