@@ -14,10 +14,19 @@ typedef struct factors {
     double error[REGRESSION_TERMS]; /* how far each may be off */
 } factors;
 
+typedef double four __attribute__((vector_size(32)));
+enum { LANES = sizeof(four) / sizeof(double) };
+
+/* Cells of whole lanes: those that are not there are 0. */
+static uint32_t whole(uint32_t cells)
+{
+    return (cells + LANES - 1) / LANES * LANES;
+}
+
 /* Of the cells those that it has: most parameters have few. */
 void regression_begin(regression_case *c, const assay_tensor_view *item, uint64_t elements, uint32_t cells)
 {
-    const size_t size = cells * sizeof *c->target;
+    const size_t size = whole(cells) * sizeof *c->target;
     c->item = item;
     c->elements = elements;
     c->cells = cells;
@@ -38,35 +47,59 @@ static bool has_term(const regression_case *c, int t)
     return t != REGRESSION_DECAY || !c->skips;
 }
 
-/* How far a cell may be off: by the rounding of the target, and where factors are known (else NULL), by that of the
- * terms and by what the factors may be off. */
-static double bound_at(const regression_case *c, uint32_t i, int terms, const factors *f)
+/* Once, before all that follows. */
+static void take_roots(regression_case *c, int terms)
 {
-    double bound = c->rounding[i];
-    for (int t = 0; f && t < terms; t++)
-        if (has_term(c, t))
-            bound += c->noise * fabs(f->of[t]) * sqrt(c->squares[t][i]) + f->error[t] * fabs(c->term[t][i]);
-    return bound;
+    for (int t = 0; t < terms; t++)
+        for (uint32_t i = 0; i < c->cells; i++)
+            c->squares[t][i] = sqrt(c->squares[t][i]);
+}
+
+/* How far each cell may be off: by the rounding of the target, and where factors are known (else NULL), by that of the
+ * terms and by what the factors may be off. */
+static void find_bounds(const regression_case *c, int terms, const factors *f, double bound[REGRESSION_CELLS])
+{
+    memcpy(bound, c->rounding, c->cells * sizeof *bound);
+    for (int t = 0; f && t < terms; t++) {
+        const double noise = c->noise * fabs(f->of[t]), error = f->error[t];
+        const double *root = c->squares[t], *term = c->term[t];
+        for (uint32_t i = 0; has_term(c, t) && i < c->cells; i++)
+            bound[i] += noise * root[i] + error * fabs(term[i]);
+    }
+}
+
+static double weighted_product(const double *weight, const double *x, const double *y, uint32_t cells)
+{
+    four sum = {0};
+    for (uint32_t i = 0; i < cells; i += LANES) {
+        four w, a, b;
+        memcpy(&w, weight + i, sizeof w);
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, y + i, sizeof b);
+        sum += w * a * b;
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* Sums of products of terms and target, each cell by its bound; but none counts a million times more than others. */
 static void sum_up(regression_case *c, int terms, const factors *f)
 {
-    double largest = 0;
+    double bound[REGRESSION_CELLS], weight[REGRESSION_CELLS] = {0}, largest = 0;
     memset(c->normal, 0, sizeof c->normal);
+    find_bounds(c, terms, f, bound);
     for (uint32_t i = 0; i < c->cells; i++)
-        largest = fmax(largest, bound_at(c, i, terms, f));
+        largest = bound[i] > largest ? bound[i] : largest;
     for (uint32_t i = 0; i < c->cells; i++) {
-        const double bound = fmax(bound_at(c, i, terms, f), 1e-3 * largest);
-        double x[REGRESSION_TERMS + 1];
-        for (int t = 0; t < terms; t++)
-            x[t] = has_term(c, t) ? c->term[t][i] : 0;
-        x[terms] = c->target[i];
-        const double weight = bound > 0 && !c->vague[i] ? 1 / (bound * bound) : 0;
-        for (int a = 0; a <= terms; a++)
-            for (int b = 0; b <= terms; b++)
-                c->normal[a][b] += weight * x[a] * x[b];
+        const double most = bound[i] > 1e-3 * largest ? bound[i] : 1e-3 * largest;
+        weight[i] = most > 0 && !c->vague[i] ? 1 / (most * most) : 0;
     }
+    for (int a = 0; a <= terms; a++)
+        for (int b = a; b <= terms; b++) {
+            if ((a < terms && !has_term(c, a)) || (b < terms && !has_term(c, b)))
+                continue;
+            const double *x = a < terms ? c->term[a] : c->target, *y = b < terms ? c->term[b] : c->target;
+            c->normal[a][b] = c->normal[b][a] = weighted_product(weight, x, y, whole(c->cells));
+        }
 }
 
 /* Solves the normal equations of the cases that count. A term that is 0, or that the terms before it make up, gets the
@@ -108,19 +141,23 @@ static factors solve(const regression_case *cases, const bool *out, size_t count
 /* How well the factors fit a case. */
 static void look(const regression_case *c, int terms, const factors *f, double row[LAW_WIDTH])
 {
+    double bound[REGRESSION_CELLS], sum[REGRESSION_CELLS] = {0};
+    find_bounds(c, terms, f, bound);
+    for (int t = 0; t < terms; t++)
+        for (uint32_t i = 0; has_term(c, t) && i < c->cells; i++)
+            sum[i] += f->of[t] * c->term[t][i];
     row[LAW_RATIO] = row[LAW_COLUMNS_OFF] = 0;
     for (uint32_t i = 0; i < c->cells; i++) {
-        double sum = 0;
-        for (int t = 0; t < terms; t++)
-            sum += has_term(c, t) ? f->of[t] * c->term[t][i] : 0;
-        const double apart = fabs(c->target[i] - sum), bound = bound_at(c, i, terms, f);
-        const double ratio = apart > 0 ? apart / bound : 0;
+        const double apart = fabs(c->target[i] - sum[i]);
+        if (apart <= bound[i] && apart <= row[LAW_RATIO] * bound[i]) /* as mostly: no division */
+            continue;
+        const double ratio = apart > 0 ? apart / bound[i] : 0;
         row[LAW_COLUMNS_OFF] += ratio > 1;
         if (!(ratio > row[LAW_RATIO]))
             continue;
         row[LAW_RATIO] = ratio;
         row[LAW_APART] = apart;
-        row[LAW_BOUND] = bound;
+        row[LAW_BOUND] = bound[i];
         row[LAW_COLUMN] = (double)assay_sketch_first_row(i, c->elements, c->cells);
         row[LAW_COLUMN_END] = (double)assay_sketch_first_row(i + 1, c->elements, c->cells);
     }
@@ -247,12 +284,19 @@ static size_t fit_decays(regression_case *cases, bool *out, size_t count, int te
     size_t now = broken;
     for (int round = 0; round < 2 * ROUNDS && now > 0; round++) {
         factors without = *f;
+        bool differs = false;
         without.of[REGRESSION_DECAY] = 0;
         for (size_t c = 0; c < count; c++) { /* of sums with the term */
+            const bool skipped = cases[c].skips;
             cases[c].skips = false;
             sum_up(&cases[c], terms, f);
             cases[c].skips = round == ROUNDS ? is_bias(cases[c].item->name) /* once more, from there on */
                                              : misfit(&cases[c], terms, &without) < misfit(&cases[c], terms, f);
+            differs = differs || cases[c].skips != skipped;
+        }
+        if (!differs) { /* nor would the factors, and what follows from them */
+            round = round < ROUNDS ? ROUNDS - 1 : 2 * ROUNDS;
+            continue;
         }
         fit(cases, out, count, terms, f, room);
         now = count_broken(cases, count, terms, f);
@@ -274,8 +318,10 @@ int regression_add(const law_step *step, int law, int variant, regression_case *
     bool *out = calloc(count, sizeof *out);
     double *room = malloc(count * sizeof *room);
     int status = out && room ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t c = 0; c < count; c++)
+    for (size_t c = 0; c < count; c++) {
         cells += cases[c].cells;
+        take_roots(&cases[c], terms);
+    }
     const bool found = status == ASSAY_OK && cells >= (uint64_t)(CELLS_A_TERM * terms);
     size_t broken = 0;
     if (found) {

@@ -13,7 +13,8 @@ typedef struct regression_case {
     uint32_t cells;
     double target[REGRESSION_CELLS];
     double term[REGRESSION_TERMS][REGRESSION_CELLS];
-    double squares[REGRESSION_TERMS][REGRESSION_CELLS]; /* of the elements of each term */
+    double squares[REGRESSION_TERMS]
+                  [REGRESSION_CELLS];  /* of the elements of each term; regression_add() takes the roots */
     double rounding[REGRESSION_CELLS]; /* how far the target may be off by its own type, whatever the factors are */
     bool vague[REGRESSION_CELLS];      /* a term is not known well there: it says nothing of the factors */
     double noise;                      /* rounding of each term, relative to it */
