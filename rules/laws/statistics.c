@@ -147,6 +147,16 @@ static double farthest(const figures *rows, uint64_t n, const figures *of, const
     return most;
 }
 
+/* Is another worker of its step farther by half? Of three workers, that one is half of what this one was compared with. */
+static bool is_in_shadow(const figures *rows, uint64_t n, const figures *of, const double *spread, int f)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (rows[i].step == of->step && rows[i].worker != of->worker &&
+            unexplained(&rows[i], spread, f) > 1.5 * unexplained(of, spread, f))
+            return true;
+    return false;
+}
+
 static int judge_row(const figures *rows, uint64_t n, const figures *row, const double *spread,
                      assay_findings *findings)
 {
@@ -159,7 +169,7 @@ static int judge_row(const figures *rows, uint64_t n, const figures *row, const 
         if (!(finding.value > finding.threshold))
             continue;
         finding.threshold = fmax(finding.threshold, MORE * farthest(rows, n, row, spread, f));
-        fires = finding.value > finding.threshold;
+        fires = finding.value > finding.threshold && !is_in_shadow(rows, n, row, spread, f);
         snprintf(note, sizeof note, "its %s is %.3g away from that of the other workers, and its input's is not",
                  f == OUT_SIZE ? "root mean square, as a logarithm," : "mean, by its root mean square,", finding.value);
         finding.note = note;
