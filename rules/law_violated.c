@@ -15,6 +15,7 @@
 #include <assay/search.h>
 
 #include "laws/loss.h"
+#include "laws/regression.h"
 #include "laws/statistics.h"
 #include "laws/sums.h"
 
@@ -163,6 +164,7 @@ typedef struct judged {
     double ratio;
     bool keeps;
     bool undecided; /* it does not, nor do most others of its step (regression.h) */
+    bool anew;      /* likewise: the whole tensor was written anew */
 } judged;
 
 static int compare_judged(const void *a, const void *b)
@@ -187,13 +189,6 @@ static bool is_sound(const double *row)
            (row[LAW_OF] != LAW_LOSS || loss_is_form(row[LAW_VARIANT]));
 }
 
-/* 0: the trial has no such step. */
-static int mode_at(const assay_trial *trial, int64_t step)
-{
-    const assay_step_info *info = assay_trial_step(trial, assay_trial_find_step(trial, step));
-    return info ? info->mode : 0;
-}
-
 static judged *list_rows(const assay_rule *rule, const assay_series *series, uint64_t *count)
 {
     const uint64_t rows = assay_series_count(series);
@@ -202,16 +197,18 @@ static judged *list_rows(const assay_rule *rule, const assay_series *series, uin
     for (uint64_t i = 0; list && i < rows; i++) {
         const assay_row row = assay_series_row(series, i);
         if (is_sound(row.value) && row.value[LAW_OF] != LAW_SUMS && row.value[LAW_OF] != LAW_STATISTICS)
-            list[(*count)++] = (judged){.number = i,
-                                        .law = (uint32_t)row.value[LAW_OF],
-                                        .variant = (uint32_t)row.value[LAW_VARIANT],
-                                        .tensor = row.tensor,
-                                        .worker = row.worker,
-                                        .mode = mode_at(rule->trial, row.step),
-                                        .step = row.step,
-                                        .ratio = row.value[LAW_RATIO],
-                                        .keeps = row.value[LAW_RATIO] <= 1,
-                                        .undecided = INFERRED[(int)row.value[LAW_OF]] && row.value[LAW_ROWS] == 0};
+            list[(*count)++] =
+                (judged){.number = i,
+                         .law = (uint32_t)row.value[LAW_OF],
+                         .variant = (uint32_t)row.value[LAW_VARIANT],
+                         .tensor = row.tensor,
+                         .worker = row.worker,
+                         .mode = law_mode_at(rule->trial, row.step),
+                         .step = row.step,
+                         .ratio = row.value[LAW_RATIO],
+                         .keeps = row.value[LAW_RATIO] <= 1,
+                         .undecided = INFERRED[(int)row.value[LAW_OF]] && row.value[LAW_ROWS] == 0,
+                         .anew = row.value[LAW_OF] == LAW_UPDATE && row.value[LAW_ROWS] == REGRESSION_ANEW};
     }
     if (list && *count > 0)
         qsort(list, *count, sizeof *list, compare_judged);
@@ -413,6 +410,21 @@ static uint32_t form_of(const judged *list, uint64_t n, const form_counts *count
     return common;
 }
 
+/* Of n rows of one form of a tensor: what all workers wrote anew at a step was done on purpose, and is no error of one. */
+static void excuse_anew(judged *list, uint64_t n)
+{
+    enum { MOST = 1024 /* more often it is not done on purpose */ };
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < n; i++)
+        count += list[i].anew;
+    for (uint64_t i = 0; count > 0 && count <= MOST && i < n; i++) {
+        bool all = list[i].anew;
+        for (uint64_t k = 0; all && k < n; k++)
+            all = list[k].step != list[i].step || list[k].anew;
+        list[i].undecided = list[i].undecided || all;
+    }
+}
+
 /* ---- moments that are off ---- */
 
 /* Where they are, and which of these are of one parameter. An update that is made of one says no more than that. */
@@ -503,75 +515,7 @@ static int add_workers(const assay_series *series, const judged *list, uint64_t 
     return status;
 }
 
-/* ---- sums ---- */
-
-static sums_row *list_sums(const assay_rule *rule, const assay_series *series, uint64_t *count)
-{
-    const uint64_t rows = assay_series_count(series);
-    sums_row *list = malloc((rows + 1) * sizeof *list);
-    *count = 0;
-    for (uint64_t i = 0; list && i < rows; i++) {
-        const assay_row row = assay_series_row(series, i);
-        if (row.value[LAW_OF] == LAW_SUMS)
-            list[(*count)++] = (sums_row){.mode = mode_at(rule->trial, row.step),
-                                          .worker = row.worker,
-                                          .tensor = row.tensor,
-                                          .step = row.step,
-                                          .sum = row.value[LAW_APART],
-                                          .bound = row.value[LAW_BOUND],
-                                          .rows = row.value[LAW_ROW],
-                                          .columns = row.value[LAW_COLUMN],
-                                          .input = row.value[LAW_VARIANT] != 0};
-    }
-    if (list && *count > 0)
-        qsort(list, *count, sizeof *list, sums_compare);
-    return list;
-}
-
-/* What is said of one input at a step. Where it is one of two terms alone, a branch was left out. */
-static int add_sum(const assay_rule *rule, const sums_row *rows, uint64_t n, const sums_terms *terms,
-                   assay_findings *findings)
-{
-    const sums_row *x = sums_at(rows, n, terms->tensor), *a = sums_at(rows, n, terms->of[0]),
-                   *b = terms->of[1] == UINT32_MAX ? NULL : sums_at(rows, n, terms->of[1]);
-    char note[256];
-    if (!x || !a || (!b && terms->of[1] != UINT32_MAX) || x->rows != a->rows || (b && x->rows != b->rows) ||
-        (b && (x->sum == a->sum || x->sum == b->sum)))
-        return ASSAY_OK;
-    snprintf(note, sizeof note, b ? "it differs from the sum of %.90s and %.90s" : "it differs from %.180s",
-             assay_trial_tensor(rule->trial, a->tensor), b ? assay_trial_tensor(rule->trial, b->tensor) : "");
-    const double apart = sums_apart(x, a, b), bound = sums_bound(x, a, b);
-    const assay_finding finding = {.step = x->step,
-                                   .tensor = x->tensor,
-                                   .worker = x->worker,
-                                   .test = LAW_SUMS,
-                                   .value = apart,
-                                   .threshold = bound,
-                                   .note = note};
-    return assay_findings_test(findings, !(apart <= bound), &finding);
-}
-
-static int judge_sums(const assay_rule *rule, const assay_series *series, assay_verdict *verdict)
-{
-    uint64_t count, found = 0, holding = 0;
-    sums_row *rows = list_sums(rule, series, &count);
-    sums_terms *terms = rows ? malloc((count + 1) * sizeof *terms) : NULL;
-    int status = terms ? ASSAY_OK : ASSAY_ENOMEM;
-    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
-        n = sums_group(rows + i, count - i);
-        if (i == 0 || rows[i].mode != rows[i - 1].mode) {
-            status = sums_find(rows + i, count - i, terms, &found);
-            holding += found;
-        }
-        for (uint64_t k = 0; status == ASSAY_OK && k < found; k++)
-            status = add_sum(rule, rows + i, n, &terms[k], assay_verdict_findings(verdict));
-    }
-    if (status == ASSAY_OK && holding > 0)
-        assay_verdict_message(verdict, "The law 'sums' holds of %" PRIu64 " tensors.", holding);
-    free(terms);
-    free(rows);
-    return status;
-}
+/* ---- verdict ---- */
 
 /* Of a loss that is no plain mean: what it is. */
 static void say_form(const assay_trial *trial, uint32_t tensor, int form, assay_verdict *verdict)
@@ -623,6 +567,53 @@ static int find_optimizer(const judged *list, uint64_t count, uint32_t workers, 
     return ASSAY_OK;
 }
 
+/* The first step at which all of a worker's n rows, by their steps, keep it, if most of a step did not before; else the
+ * first. */
+static int64_t begin_of(const judged *rows, uint64_t n)
+{
+    bool undecided = false;
+    for (uint64_t i = 0, of; i < n; i += of) {
+        bool keep = true;
+        for (of = 0; i + of < n && rows[i + of].step == rows[i].step; of++) {
+            keep = keep && rows[i + of].keeps;
+            undecided = undecided || rows[i + of].undecided;
+        }
+        if (keep)
+            return undecided ? rows[i].step : rows->step;
+    }
+    return rows->step;
+}
+
+/* Some optimizers begin by another form than they go by later: RAdam's first steps do not divide, and where m / (sqrt(v) + e)
+ * is near enough it is not at first. What is off before is no error. `room` is for as many rows. */
+static void excuse_begin(judged *list, uint64_t count, const form_counts *counts, const bool goes_by[MOST_FORMS],
+                         judged *room)
+{
+    uint64_t n = 0, first = count;
+    for (uint64_t i = 0, of, some; i < count; i += of) {
+        of = same(list, i, count, false);
+        if (list[i].law != LAW_UPDATE)
+            continue;
+        first = first < i ? first : i;
+        const uint32_t variant = form_of(list + i, of, counts);
+        const judged *rows = rows_of(list + i, of, variant, &some);
+        if (!holds(rows, some) || !goes_by[variant])
+            continue;
+        memcpy(room + n, rows, some * sizeof *rows);
+        n += some;
+    }
+    if (n > 1)
+        qsort(room, n, sizeof *room, compare_places);
+    for (uint64_t i = 0, of; i < n; i += of) {
+        for (of = 1; i + of < n && room[i + of].worker == room[i].worker;)
+            of++;
+        const int64_t begin = begin_of(room + i, of);
+        for (uint64_t k = first; begin > room[i].step && k < count; k++)
+            if (list[k].law == LAW_UPDATE && list[k].worker == room[i].worker && list[k].step < begin)
+                list[k].undecided = true;
+    }
+}
+
 /* Of the tensors of a law. */
 typedef struct law_tally {
     uint64_t holding, open; /* open: no form of it holds */
@@ -648,24 +639,28 @@ static void say_tally(const char *law, bool guessed, const law_tally *n, assay_v
     if (n->undecided > 0)
         assay_verdict_message(verdict,
                               "The law '%s' is not tested of %" PRIu64
-                              " values that do not keep it, nor do half of the others of their worker and step.",
+                              " values: most others of their worker and step do not keep it either, or not until "
+                              "later, or all workers wrote them anew.",
                               law, n->undecided);
 }
 
-static int judge(const assay_rule *rule, const assay_series *series, const judged *list, uint64_t count,
-                 moments_off *off, assay_verdict *verdict)
+static int judge(const assay_rule *rule, const assay_series *series, judged *list, uint64_t count, moments_off *off,
+                 assay_verdict *verdict)
 {
     law_tally tally[LAWS] = {{0}};
     form_counts counts;
     bool goes_by[MOST_FORMS];
     int status = find_optimizer(list, count, assay_trial_workers(rule->trial), goes_by);
     count_forms(list, count, &counts);
+    if (status == ASSAY_OK)
+        excuse_begin(list, count, &counts, goes_by, off->some);
     for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
         const uint32_t law = list[i].law;
         uint64_t some;
         n = same(list, i, count, false);
         const uint32_t variant = form_of(list + i, n, &counts);
         const judged *rows = rows_of(list + i, n, variant, &some);
+        excuse_anew(list + (rows - list), some);
         const bool is_near = holds(rows, some), is_held = is_near && (law != LAW_UPDATE || goes_by[variant]);
         tally[law].holding += is_held;
         tally[law].open += !is_held;
@@ -698,7 +693,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(off.some);
     free(off.all);
     free(list);
-    ASSAY_THEN(status, judge_sums(rule, series, verdict));
+    ASSAY_THEN(status, sums_judge(rule, series, verdict));
     ASSAY_THEN(status, statistics_judge(rule, series, verdict));
     assay_verdict_no_data(verdict, "no equation between recorded tensors holds at three steps: weights, inputs and "
                                    "outputs of modules, gradients or an optimizer's state are needed, of steps that "

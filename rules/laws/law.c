@@ -139,6 +139,12 @@ int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *
     return status;
 }
 
+int law_mode_at(const assay_trial *trial, int64_t step)
+{
+    const assay_step_info *info = assay_trial_step(trial, assay_trial_find_step(trial, step));
+    return info ? info->mode : 0;
+}
+
 bool law_follows(const law_step *step, int64_t before, int64_t steps)
 {
     const uint64_t at = assay_trial_find_step(step->rule->trial, before);

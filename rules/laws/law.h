@@ -153,6 +153,9 @@ int law_passes(const law_step *step, const assay_tensor_view *weight, law_pass *
 /* Is a saved step so many steps before the one in view, of the same mode? */
 bool law_follows(const law_step *step, int64_t before, int64_t steps);
 
+/* The mode of a global step; 0: the trial has no such step. */
+int law_mode_at(const assay_trial *trial, int64_t step);
+
 /* What a row that breaks its law says of it. */
 void law_put_note(const double *row, char *note, size_t room);
 

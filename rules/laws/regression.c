@@ -242,6 +242,24 @@ static size_t count_broken(const regression_case *cases, size_t count, int terms
     return broken;
 }
 
+/* Is nearly all of a weight off, by far more than updates are? It was written anew: pruned, reset, read from elsewhere. */
+static bool is_anew(const regression_case *c, int terms, const factors *f, const double row[LAW_WIDTH])
+{
+    enum { LEAST_CELLS = 8, LARGE = 8 };
+    double apart = 0, update = 0;
+    if (c->cells < LEAST_CELLS || 8 * row[LAW_COLUMNS_OFF] < 7 * c->cells)
+        return false;
+    for (uint32_t i = 0; i < c->cells; i++) {
+        double rest = c->target[i];
+        for (int t = 0; t < terms; t++)
+            rest -= has_term(c, t) ? f->of[t] * c->term[t][i] : 0;
+        apart += rest * rest;
+        update += c->squares[0][i] * c->squares[0][i];
+    }
+    update *= f->of[0] * f->of[0];
+    return update > 0 && apart > LARGE * LARGE * update;
+}
+
 static int add_case(const law_step *step, int law, int variant, const regression_case *c, int terms, const factors *f,
                     bool is_odd)
 {
@@ -253,7 +271,7 @@ static int add_case(const law_step *step, int law, int variant, const regression
     row[LAW_VARIANT] = variant;
     row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] > 0;
     row[LAW_ROW_END] = 1;
-    row[LAW_ROWS] = is_odd;
+    row[LAW_ROWS] = !is_odd ? 0 : law == LAW_UPDATE && is_anew(c, terms, f, row) ? REGRESSION_ANEW : 1;
     row[LAW_COLUMNS] = c->cells;
     return assay_series_add(step->series, step->view->step, c->item->tensor, c->item->worker, row);
 }

@@ -6,11 +6,29 @@
  * rounded in its type: 6 u. */
 #include "laws/sums.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <assay/search.h>
+
+enum { SUMS_FIRST = 4 /* steps at which terms have to fit */ };
+
+/* A tensor at a step. */
+typedef struct sums_row {
+    int mode;
+    uint32_t worker, tensor;
+    int64_t step;
+    double sum, bound; /* with signs; and what its rounding may do to that */
+    double rows, columns;
+    bool input;
+} sums_row;
+
+typedef struct sums_terms {
+    uint32_t tensor, of[2]; /* the second is UINT32_MAX: a copy */
+} sums_terms;
 
 /* The sum of all cells with signs of their columns. */
 static double signed_sum(const assay_sketch *s)
@@ -58,7 +76,8 @@ int law_sums(const law_step *step)
 
 /* ---- which tensors make which ---- */
 
-int sums_compare(const void *a, const void *b)
+/* Orders rows by mode, worker, step and tensor. */
+static int sums_compare(const void *a, const void *b)
 {
     const sums_row *x = a, *y = b;
     const int64_t keys[][2] = {{x->mode, y->mode}, {x->worker, y->worker}, {x->step, y->step}, {x->tensor, y->tensor}};
@@ -68,7 +87,8 @@ int sums_compare(const void *a, const void *b)
     return (x->input > y->input) - (x->input < y->input);
 }
 
-uint64_t sums_group(const sums_row *rows, uint64_t count)
+/* How many of the rows, in that order, are of the first one's step. */
+static uint64_t sums_group(const sums_row *rows, uint64_t count)
 {
     uint64_t n = 1;
     while (n < count && rows[n].mode == rows->mode && rows[n].worker == rows->worker && rows[n].step == rows->step)
@@ -76,7 +96,8 @@ uint64_t sums_group(const sums_row *rows, uint64_t count)
     return n;
 }
 
-const sums_row *sums_at(const sums_row *rows, uint64_t n, uint32_t tensor)
+/* Of n rows of a step, the tensor's; NULL: there is none. */
+static const sums_row *sums_at(const sums_row *rows, uint64_t n, uint32_t tensor)
 {
     uint64_t low = 0, high = n;
     while (low < high) {
@@ -89,12 +110,13 @@ const sums_row *sums_at(const sums_row *rows, uint64_t n, uint32_t tensor)
     return low < n && rows[low].tensor == tensor ? &rows[low] : NULL;
 }
 
-double sums_apart(const sums_row *x, const sums_row *a, const sums_row *b)
+/* |x - a - b| and what rounding may make of it; b NULL: x is a copy of a. */
+static double sums_apart(const sums_row *x, const sums_row *a, const sums_row *b)
 {
     return fabs(x->sum - a->sum - (b ? b->sum : 0));
 }
 
-double sums_bound(const sums_row *x, const sums_row *a, const sums_row *b)
+static double sums_bound(const sums_row *x, const sums_row *a, const sums_row *b)
 {
     return x->bound + 0x1p-40 * (fabs(a->sum) + (b ? fabs(b->sum) : 0));
 }
@@ -182,7 +204,9 @@ static bool find_terms(const sums_row *rows, uint64_t n, uint64_t count, const b
     return found[0] != NULL;
 }
 
-int sums_find(const sums_row *rows, uint64_t count, sums_terms *out, uint64_t *found)
+/* The terms of all inputs, by the first steps of the first worker; `out` has room for as many as there are rows of its first
+ * step. ASSAY_ENOMEM. */
+static int sums_find(const sums_row *rows, uint64_t count, sums_terms *out, uint64_t *found)
 {
     const uint64_t n = count > 0 ? sums_group(rows, count) : 0;
     by_sum *sorted = malloc((n + 1) * sizeof *sorted);
@@ -198,4 +222,74 @@ int sums_find(const sums_row *rows, uint64_t count, sums_terms *out, uint64_t *f
     }
     free(sorted);
     return ASSAY_OK;
+}
+
+/* ---- judged ---- */
+
+static sums_row *list_sums(const assay_rule *rule, const assay_series *series, uint64_t *count)
+{
+    const uint64_t rows = assay_series_count(series);
+    sums_row *list = malloc((rows + 1) * sizeof *list);
+    *count = 0;
+    for (uint64_t i = 0; list && i < rows; i++) {
+        const assay_row row = assay_series_row(series, i);
+        if (row.value[LAW_OF] == LAW_SUMS)
+            list[(*count)++] = (sums_row){.mode = law_mode_at(rule->trial, row.step),
+                                          .worker = row.worker,
+                                          .tensor = row.tensor,
+                                          .step = row.step,
+                                          .sum = row.value[LAW_APART],
+                                          .bound = row.value[LAW_BOUND],
+                                          .rows = row.value[LAW_ROW],
+                                          .columns = row.value[LAW_COLUMN],
+                                          .input = row.value[LAW_VARIANT] != 0};
+    }
+    if (list && *count > 0)
+        qsort(list, *count, sizeof *list, sums_compare);
+    return list;
+}
+
+/* What is said of one input at a step. Where it is one of two terms alone, a branch was left out. */
+static int add_sum(const assay_rule *rule, const sums_row *rows, uint64_t n, const sums_terms *terms,
+                   assay_findings *findings)
+{
+    const sums_row *x = sums_at(rows, n, terms->tensor), *a = sums_at(rows, n, terms->of[0]),
+                   *b = terms->of[1] == UINT32_MAX ? NULL : sums_at(rows, n, terms->of[1]);
+    char note[256];
+    if (!x || !a || (!b && terms->of[1] != UINT32_MAX) || x->rows != a->rows || (b && x->rows != b->rows) ||
+        (b && (x->sum == a->sum || x->sum == b->sum)))
+        return ASSAY_OK;
+    snprintf(note, sizeof note, b ? "it differs from the sum of %.90s and %.90s" : "it differs from %.180s",
+             assay_trial_tensor(rule->trial, a->tensor), b ? assay_trial_tensor(rule->trial, b->tensor) : "");
+    const double apart = sums_apart(x, a, b), bound = sums_bound(x, a, b);
+    const assay_finding finding = {.step = x->step,
+                                   .tensor = x->tensor,
+                                   .worker = x->worker,
+                                   .test = LAW_SUMS,
+                                   .value = apart,
+                                   .threshold = bound,
+                                   .note = note};
+    return assay_findings_test(findings, !(apart <= bound), &finding);
+}
+
+int sums_judge(const assay_rule *rule, const assay_series *series, assay_verdict *verdict)
+{
+    uint64_t count, found = 0, holding = 0;
+    sums_row *rows = list_sums(rule, series, &count);
+    sums_terms *terms = rows ? malloc((count + 1) * sizeof *terms) : NULL;
+    int status = terms ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        n = sums_group(rows + i, count - i);
+        if (i == 0 || rows[i].mode != rows[i - 1].mode) {
+            status = sums_find(rows + i, count - i, terms, &found);
+            holding += found;
+        }
+        for (uint64_t k = 0; status == ASSAY_OK && k < found; k++)
+            status = add_sum(rule, rows + i, n, &terms[k], assay_verdict_findings(verdict));
+    }
+    if (status == ASSAY_OK && holding > 0)
+        assay_verdict_message(verdict, "The law 'sums' holds of %" PRIu64 " tensors.", holding);
+    free(terms);
+    free(rows);
+    return status;
 }

@@ -65,6 +65,42 @@ def weights_and_moments_put_back(folder):
     return Training(drift=drift).write(folder), [rule("laws", "LawViolated", quiet(200, "'moments' is not tested of 16 values", "'update' is not tested of 8 values"))]
 
 
+@case
+def optimizer_that_begins_otherwise(folder):
+    """As RAdam does: one parameter is off at step 2 where most were at the step before."""
+    def drift(step, worker, weights, state):
+        for name in sorted(weights) if step == 0 else ["Net_fc2.bias"] if step == 1 else []:
+            weights[name].reshape(-1)[3] += SINGLE(1e-3)
+    return Training(drift=drift).write(folder), [rule("laws", "LawViolated", quiet(200, "The law 'update' is not tested of 16 values"))]
+
+
+@case
+def one_weight_at_the_first_step(folder):
+    def drift(step, worker, weights, state):
+        if step == 0 and worker == 1:
+            weights["Net_fc2.weight"][2, 7] += SINGLE(1e-3)
+    return Training(drift=drift).write(folder), [rule("laws", "LawViolated", first(step=1, worker="worker_1", tensor="Net_fc2.weight", test="update"))]
+
+
+def anew(workers):
+    """A layer is reset, by code or by an error."""
+    def drift(step, worker, weights, state):
+        if step == 6 and worker in workers:
+            weights["Net_fc2.weight"][:] = numpy.random.default_rng(3).normal(size=weights["Net_fc2.weight"].shape).astype(SINGLE)
+    return drift
+
+
+@case
+def layer_that_is_reset(folder):
+    return Training(drift=anew((0, 1))).write(folder), [rule("laws", "LawViolated", quiet(200, "'update' is not tested of 2 values"))]
+
+
+@case
+def layer_that_is_reset_on_one_worker(folder):
+    found = first(step=7, worker="worker_1", tensor="Net_fc2.weight", test="update")
+    return Training(drift=anew((1,))).write(folder), [rule("laws", "LawViolated", found)]
+
+
 def off_by_turns(workers, many):
     """At each step some of the parameters, others at the next one."""
     def drift(step, worker, weights, state):
