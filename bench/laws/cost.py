@@ -1,4 +1,4 @@
-"""cost.py - what LawViolated costs beside the built-in rules, over trials that record everything at each of four steps.
+"""cost.py - what LawViolated costs beside the built-in rules, over trials that record everything at each of four steps, or at 200 small ones.
 
     cost.py --build BUILD --trials FOLDER [--only NAME ...] [--rounds 5] [--profile NAME]
 
@@ -58,6 +58,7 @@ def networks():
         "transformer": (transformer, ("tokens", 64, "float32")),
         "experts": (experts, ("tokens", 64, "float32")),
         "perceptron": (lambda: nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.Tanh(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)), ("vectors", 1024, 512)),
+        "steps": (lambda: nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10)), ("vectors", 32, 64, 200)),
     }
 
 
@@ -73,7 +74,7 @@ def make(trial, network, data):
     hook = assay_hook.Hook(str(trial), save_config=assay_hook.SaveConfig(save_interval=1), save_all=True)
     hook.register_module(net)
     hook.register_loss(loss)
-    for _ in range(STEPS):
+    for _ in range(data[3] if len(data) > 3 else STEPS):
         if data[0] == "images":
             x = torch.randn(data[1], 3, data[2], data[2])
         else:

@@ -170,7 +170,7 @@ const assay_sketch *law_images(const law_step *step, int images, int rows, const
 
 double law_rounding(int dtype)
 {
-    return step_of_format(dtype) / 2;
+    return dtype == ASSAY_FLOAT64 ? 0x1p-50 : step_of_format(dtype) / 2;
 }
 
 double law_written(int dtype, double squares, double elements)

@@ -182,7 +182,8 @@ void linear_bounds(const linear_rounding *r, double products, double outputs, do
 /* How far a cell of a normalisation may be off, by the type and the squares of what came out, and those of its terms. */
 double norm_bound(int dtype, double outputs, double terms);
 
-/* Half the distance from 1 to the next number of a type, of those that laws know; 0: of none. */
+/* Half the distance from 1 to the next number of a type, of those that laws know, of double eight times as much: the sums here
+ * round as the tensor does; 0: of none. */
 double law_rounding(int dtype);
 /* How far a sum of so many elements may be off that were written with a dtype, by their squares: each is rounded, those of
  * float16 to a multiple of 2^-24, however small they are. */
