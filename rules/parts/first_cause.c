@@ -115,6 +115,27 @@ static bool was_trained_between(const cause *c, const assay_step_info *good)
            c->info->step - good->step > c->info->mode_step - good->mode_step;
 }
 
+/* The last step before the first bad one at which all losses were good that the worker's weights spoilt; ASSAY_NO_STEP: none
+ * is known. What is rarely recorded, as weights often are, is known by what is computed from it. */
+static int64_t losses_good_until(const cause *c)
+{
+    const assay_trial *trial = c->rule->trial;
+    int64_t until = INT64_MAX;
+    if (c->became || !c->info || assay_trial_role(trial, c->onset[0]->tensor) != ASSAY_ROLE_WEIGHT)
+        return ASSAY_NO_STEP;
+    for (uint64_t i = 0; i < c->all_count; i++) {
+        const assay_onset *o = &c->all[i];
+        if (o->worker != c->onset[0]->worker || assay_trial_role(trial, o->tensor) != ASSAY_ROLE_LOSS ||
+            o->tested[c->info->mode] == 0 || o->first_bad == ASSAY_NO_STEP)
+            continue; /* one that stays good is computed from other weights */
+        const assay_step_info *good = o->last_good == ASSAY_NO_STEP ? NULL : step_info(c, o->last_good);
+        if (!good || good->mode != c->info->mode || o->last_good >= c->step)
+            return ASSAY_NO_STEP;
+        until = o->last_good < until ? o->last_good : until;
+    }
+    return until == INT64_MAX ? ASSAY_NO_STEP : until;
+}
+
 /* Finds the last step before the first bad one at which the tensor was good, or else anything was; and whether steps
  * that nobody recorded lie between. Steps of other modes in between do not count. */
 static void find_last_good(cause *c)
@@ -124,6 +145,9 @@ static void find_last_good(cause *c)
         int64_t good = c->all[i].last_good;
         c->last_good = good < c->step && good > c->last_good ? good : c->last_good;
     }
+    const int64_t losses = losses_good_until(c);
+    c->by_loss = losses != ASSAY_NO_STEP && (c->last_good == ASSAY_NO_STEP || losses > c->last_good);
+    c->last_good = c->by_loss ? losses : c->last_good;
     const assay_step_info *good = c->last_good == ASSAY_NO_STEP ? NULL : step_info(c, c->last_good);
     if (!good)
         c->gap = c->step > 0;
@@ -238,8 +262,8 @@ static void find_before(cause *c)
 /* Every doubt that put_doubts() has words for makes it uncertain. */
 bool first_cause_is_certain(const cause *c)
 {
-    return !c->gap && c->before == ASSAY_NO_TENSOR && !c->unseen && c->unrecorded == 0 && c->silent_workers == 0 &&
-           (c->pooled || c->worker != ASSAY_ALL_WORKERS);
+    return !c->gap && !c->by_loss && c->before == ASSAY_NO_TENSOR && !c->unseen && c->unrecorded == 0 &&
+           c->silent_workers == 0 && (c->pooled || c->worker != ASSAY_ALL_WORKERS);
 }
 
 const char *first_cause_phase(const cause *c)

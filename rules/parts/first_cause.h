@@ -8,7 +8,8 @@
  *      pass before gradients are exchanged, while the others saved the same tensor and it was good. Where some workers
  *      recorded nothing, only what a worker was fed is its own: all else may have come from those.
  *   4. `certain` holds if the step before was good, everything that is computed earlier was recorded, and a worker is
- *      named. Otherwise the report says between which steps it began and what to record to know more. */
+ *      named. Otherwise the report says between which steps it began and what to record to know more.
+ *      Weights that were not recorded count as good up to the last step at which all losses were that they spoilt. */
 #pragma once
 
 #include <assay/rule.h>

@@ -28,6 +28,7 @@ typedef struct cause {
     const assay_onset **first;   /* [workers] of each bad worker its first onset */
     int64_t last_good;           /* step; ASSAY_NO_STEP: none */
     bool gap;                    /* steps lie between last_good and step */
+    bool by_loss;                /* last_good is a step whose losses were good, which are computed from the weights */
     uint32_t before; /* the last good tensor before operations that nobody recorded; ASSAY_NO_TENSOR: there are none */
     bool unseen;     /* what a module was given is bad, and nothing that it was made of was recorded */
     uint32_t unrecorded;        /* tensors that are computed before, and were not saved at that step */

@@ -206,7 +206,7 @@ static uint32_t bad_weights(const cause *c, uint32_t *all)
  * known. */
 static void put_updated(const cause *c, assay_buf *out)
 {
-    uint32_t all, bad = c->gap ? bad_weights(c, &all) : 1;
+    uint32_t all, bad = c->gap || c->by_loss ? bad_weights(c, &all) : 1;
     if (bad <= 1)
         put_plain(out, tensor_name(c));
     else if (bad >= all)
@@ -434,6 +434,9 @@ static void put_doubts(const cause *c, assay_buf *out)
                          c->last_good, c->step);
     else if (c->gap)
         put_plain(out, "Not certain: nothing was recorded before.\n");
+    if (c->by_loss)
+        assay_put_format(out, "Not certain: at step %" PRId64 " the weights were not recorded; the loss was finite.\n",
+                         c->last_good);
     if (!c->pooled && c->worker == ASSAY_ALL_WORKERS && c->bad_workers > 1) {
         put_plain(out, "No worker can be named: bad at the same step are");
         for (uint32_t i = 0; i < c->bad_workers && i < NAMES_MOST; i++) {

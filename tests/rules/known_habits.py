@@ -354,5 +354,41 @@ def loss_that_becomes_large(folder):
     return large(folder, lambda step: 1.0 if step < 5 else 1e6), [rule("fit", "HalfPrecisionRisk", fires(*range(10)), losses_fit=True)]
 
 
+def broken(folder, losses, bad=27, every=10):
+    """Weights of every 10th step, and of the one from which on they are NaN; losses(step) at each step are a dictionary."""
+    made = Made(folder, collections=COLLECTIONS)
+    for s in range(32):
+        weights = {name: numpy.full(4, NAN if s >= bad else 1.0 + s) for name in ("Net_a.weight", "Net_b.weight")}
+        made.step(s, "TRAIN", s, {**(weights if s % every == 0 or s >= bad else {}), **losses(s)})
+    return made.end()
+
+
+def known_until(name, good, text):
+    def right(e):
+        cause = e["first_cause"]
+        return (cause["step"], cause["last_good_step"], cause["certain"], cause["text"]) == (27, good, False, text)
+    return rule(name, "ExplodingTensor", right)
+
+
+@case
+def weights_that_a_loss_shows_good(folder):
+    """The loss of step 26 is computed from weights that were not saved."""
+    return broken(folder, lambda s: {"A_loss_output_0": numpy.nan if s >= 27 else 1.0}), [
+        known_until("every step", 26, "the update before step 27 made all 2 weights NaN")]
+
+
+@case
+def weights_of_which_a_loss_says_nothing(folder):
+    """A loss that stays finite is computed from others."""
+    return broken(folder, lambda s: {"A_loss_output_0": 1.0 - s / 100}), [known_until("another", 20, "an update made all 2 weights NaN between steps 21 and 27")]
+
+
+@case
+def weights_of_two_losses(folder):
+    """The one that is seldom recorded may have been NaN before."""
+    return broken(folder, lambda s: {"A_loss_output_0": numpy.nan if s >= 27 else 1.0, **({"B_loss_output_0": numpy.nan if s >= 27 else 1.0} if s in (4, 27) else {})}), [
+        known_until("two", 20, "an update made all 2 weights NaN between steps 21 and 27")]
+
+
 if __name__ == "__main__":
     main()
