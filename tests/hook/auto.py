@@ -616,6 +616,35 @@ def test_memory_of_the_steps_before():
         assert numpy.isclose(found, before[of][0].numpy().mean(), rtol=1e-5, equal_nan=True), number
 
 
+def test_accumulated_gradients_before_a_nan():
+    """Of the step whose loss left its course the pass is recorded that it left it in, of those before the first; nothing is listed twice."""
+    net, loss_fn, first = Net(), nn.CrossEntropyLoss(), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    hook = assay_hook.auto(fresh(), net, loss_fn, optimizer, **RARE)
+    for name in "inputs", "labels":
+        hook.set_interval(name, 1000)
+    with contextlib.redirect_stderr(io.StringIO()):
+        for step in range(34):
+            optimizer.zero_grad()
+            for part in range(3):
+                x, y = batch()
+                if (step, part) == (30, 1):
+                    x[0, 1] = float("nan")
+                first.append(x.mean()) if part == 0 else None
+                loss_fn(net(x), y).backward()
+            optimizer.step()
+        hook.close()
+    steps = tfevents.Trial(PATH).steps
+    assert numpy.isnan(steps[30, "worker_0"].tensors["Net_input_0"][1]).sum() == 1
+    for number in 28, 29:
+        assert numpy.isclose(steps[number, "worker_0"].tensors["Net_input_0"][1].mean(), float(first[number]), rtol=1e-5), number
+    for folder, _, files in os.walk(os.path.join(PATH, "index")):
+        for file in files:
+            with open(os.path.join(folder, file)) as text:
+                names = [tensor["tensorname"] for tensor in json.load(text)["tensor_payload"]]
+            assert len(names) == len(set(names)), (file, names)
+
+
 def test_mistakes():
     for arguments in (dict(budget="much"), dict(record="digset"), dict(include_collections=["losess"])):
         try:

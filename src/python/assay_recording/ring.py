@@ -120,8 +120,7 @@ class Ring:
         for number, kept in self._copies:
             steps.setdefault(number, []).extend(kept)
         for number, kept, _ in reversed(self._fed):
-            steps.setdefault(number, []).extend((name, value, None) for name, value, version, place in kept
-                                                if value is not None and value._version == version and place not in seen)
+            steps.setdefault(number, []).extend((name, value, None) for name, value in self._of_passes(number, kept, seen))
             seen.update(place for _, _, _, place in kept)
         for number, name, value in self._losses:
             value = assay_hook._torch().tensor(value) if isinstance(value, float) else value
@@ -136,6 +135,19 @@ class Ring:
             kept.clear()
         self._fed_size = 0
         return current
+
+    def _of_passes(self, number, kept, seen):
+        """The inputs and labels of a step: where it has several passes those of the first, and of the current one those of the last, whose loss left
+        its course. Nothing was written over them: not at a place of a later step (`seen`), nor of a later pass."""
+        chosen, later = {}, {}
+        for name, value, version, place in reversed(kept):
+            places = later.setdefault(name, set())
+            if value is not None and value._version == version and place not in seen and place not in places and not (number == self.number and name in chosen):
+                chosen[name] = value
+            places.add(place)
+        if number == self.number:
+            self._hook._written.update(dict.fromkeys(chosen, 1))  # passes that follow in this step are not saved under the same names
+        return chosen.items()
 
     def _go_back(self, steps):
         if self._hook._copies:
