@@ -200,6 +200,37 @@ def step_twice(trial):
     return Expect(kind="duplicate-step", file=r"index/00000000[01]/%012d_%s\.json" % (STEP, WORKER))
 
 
+def begun(trial, ended=False, behind=True, file="%012d_worker_0.tfevents.tmp"):
+    """A step that has no index yet: of a training that is still running as they mostly are when somebody looks."""
+    end = trial / "training_job_end.ts"
+    end.write_text("") if ended else end.unlink(missing_ok=True)
+    step = max(int(folder.name) for folder in (trial / "events").iterdir()) + 1 if behind else STEP + 1
+    folder = trial / "events" / ("%012d" % step)
+    folder.mkdir()
+    (folder / (file % step)).write_bytes(b"not yet")
+    return r"events/%012d" % step
+
+
+@case
+def step_that_is_being_written(trial):
+    return Expect(code=0, kind="unread-events", file=begun(trial), lost=0)
+
+
+@case
+def step_that_was_never_finished(trial):
+    return Expect(kind="events-without-index", file=begun(trial, ended=True), lost=0)
+
+
+@case
+def step_in_the_middle_that_was_never_finished(trial):
+    return Expect(kind="events-without-index", file=begun(trial, behind=False), lost=0)
+
+
+@case
+def last_step_without_its_index(trial):
+    return Expect(kind="events-without-index", file=begun(trial, file="%012d_worker_0.tfevents"), lost=0)
+
+
 @case
 def events_without_index(trial):
     p = part(trial)

@@ -221,6 +221,23 @@ void assay_smdebug_remark(assay_catalog *catalog, const assay_unit *unit, const 
                            (long long)unit->step, (long long)(unit->step / ASSAY_RECORDED_BUCKET));
 }
 
+/* Is a step behind all others that has no index yet still written? Its files then have temporary names, and nobody has said
+ * that the training has ended. */
+static bool is_written_now(assay_lister *l, int64_t step, const char *path)
+{
+    static const char open_one[] = ".tmp";
+    const assay_catalog *catalog = l->catalog;
+    assay_names files = {0};
+    bool is = !catalog->ended && (catalog->unit_count == 0 || step > catalog->units[catalog->unit_count - 1].step) &&
+              assay_lister_names(l, path, &files) == 0;
+    for (size_t i = 0; is && i < files.count; i++) {
+        const size_t length = strlen(files.name[i]), end = sizeof open_one - 1;
+        is = length > end && strcmp(files.name[i] + length - end, open_one) == 0;
+    }
+    assay_names_release(&files);
+    return is;
+}
+
 static int list_events(assay_lister *l)
 {
     const assay_catalog *catalog = l->catalog;
@@ -240,9 +257,15 @@ static int list_events(assay_lister *l)
         if (at < catalog->unit_count && catalog->units[at].step == step)
             continue;
         snprintf(path, sizeof path, "events/%s", steps.name[i]);
-        assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_ORPHAN, step, path, -1,
-                           "%s: step %lld has event files but no index file of any worker; it is not evaluated", path,
-                           (long long)step);
+        if (is_written_now(l, step, path))
+            assay_problems_add(
+                &l->catalog->problems, ASSAY_PROBLEM_EVENTS_LEFT, step, path, -1,
+                "%s: step %lld was being written when the trial was listed, or when its training was stopped; it is not evaluated",
+                path, (long long)step);
+        else
+            assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_ORPHAN, step, path, -1,
+                               "%s: step %lld has event files but no index file of any worker; it is not evaluated",
+                               path, (long long)step);
     }
     assay_names_release(&steps);
     return ASSAY_OK;
@@ -284,11 +307,11 @@ int assay_smdebug_conclude(assay_lister *l)
     static const char *const known[] = {"collections", "index", "events", "run", "topology", ASSAY_RECORDED_END, NULL};
     assay_catalog *catalog = l->catalog;
     assay_problems_name_damaged(&catalog->problems, l->top, "", known);
+    assay_lister_end_marker(l, ASSAY_RECORDED_END);
     int status = list_events(l);
     if (status == ASSAY_OK && assay_run_json_read(l->store, &catalog->facts, &catalog->problems) != ASSAY_OK)
         status = assay_lister_no_memory(l);
     ASSAY_TRY(status);
-    assay_lister_end_marker(l, ASSAY_RECORDED_END);
     if (!l->has_collections)
         assay_problems_add(
             &catalog->problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
