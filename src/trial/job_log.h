@@ -132,26 +132,19 @@ typedef struct assay_log_event {
 
 enum { ASSAY_LOG_TAIL = 12 };
 
-typedef struct assay_log_shape { /* of a line, numbers aside */
-    uint64_t hash;
-    uint32_t all, since; /* lines of it, and those since the last line that may speak of an error */
-} assay_log_shape;
-
 typedef struct assay_log_rank { /* of a file: how far a rank came in it */
     int64_t rank;               /* -1: lines that name none */
     uint64_t lines;             /* 0: not counted, it is the file's only one */
     uint64_t last_at;           /* where its last line begins */
     uint64_t last_line;
-    double last_time; /* the last one in the end of the file */
-    uint8_t timed;
+    double last_time;  /* the last one in the end of the file */
     int64_t last_step; /* -1 */
     uint64_t last_step_at;
     uint64_t step_at[3]; /* where the last lines begin that name another step than the one before; the last one first */
     double step_time;    /* of the line with the last step, or of the one with a time before it */
-    uint8_t step_timed;
-    bool finished;            /* among its last lines one says that it came to its end */
-    uint64_t beat_at;         /* where the last of several lines that differ in numbers only is; 0: there are none */
-    assay_log_shape shape[4]; /* of its last lines, the newest first */
+    uint64_t beat_at;    /* where the last of several lines that differ in numbers only is; 0: there are none */
+    uint8_t timed, step_timed;
+    bool finished; /* among its last lines one says that it came to its end */
 } assay_log_rank;
 
 typedef struct assay_log_file { /* or a piece of one: numbers of lines count from its beginning */

@@ -88,12 +88,19 @@ static int64_t bare_number(const char *part, size_t length)
     return value;
 }
 
-/* Reads what the parts of a path say of who wrote the file. */
-static void read_names(why_place *p)
+/* A number of names, as far as it may be one of ranks and nodes; -1. */
+static int32_t small(int64_t number)
+{
+    return number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
+}
+
+/* Reads what the parts of a path say of who wrote the file. False without memory. */
+static bool read_names(why_place *p)
 {
     const char *at = p->path;
     bool torchrun = false;
-    p->rank = p->local_rank = p->attempt = p->job = -1;
+    p->rank = p->local_rank = p->attempt = -1;
+    p->job = -1;
     while (*at) {
         const size_t length = strcspn(at, "/");
         const bool last = at[length] == '\0';
@@ -105,18 +112,18 @@ static void read_names(why_place *p)
         if (rank < 0)
             rank = number_named(at, length, "proc");
         if (attempt >= 0 && p->attempt < 0) {
-            p->attempt = attempt;
+            p->attempt = small(attempt);
             torchrun = true;
         } else if (local >= 0 || worker >= 0) {
-            p->local_rank = local >= 0 ? local : worker;
+            p->local_rank = small(local >= 0 ? local : worker);
         } else if (rank >= 0) {
-            p->rank = rank;
+            p->rank = small(rank);
         } else if (torchrun && p->local_rank < 0 && !last) {
-            p->local_rank = bare_number(at, length); /* torchrun: attempt_0/3/stderr.log */
+            p->local_rank = small(bare_number(at, length)); /* torchrun: attempt_0/3/stderr.log */
         } else if (p->rank < 0 && p->local_rank < 0 &&
                    (!last || strncasecmp(at, "std", 3) == 0 || strncasecmp(at, "out", 3) == 0 ||
                     strncasecmp(at, "err", 3) == 0 || strncasecmp(at, "log", 3) == 0 || assay_is_digit(at[0]))) {
-            p->rank = bare_number(at, length); /* "3/stderr.log", "stderr.3", "3.log" */
+            p->rank = small(bare_number(at, length)); /* "3/stderr.log", "stderr.3", "3.log" */
         }
         long long job, task;
         int used = 0;
@@ -127,19 +134,21 @@ static void read_names(why_place *p)
             p->job = job;
             if ((slurm[used] == '_' || slurm[used] == '-' || slurm[used] == '.') &&
                 sscanf(slurm + used + 1, "%lld%n", &task, &used) == 1 && p->rank < 0)
-                p->rank = task;
+                p->rank = small(task);
         }
-        for (const char *word = "node host "; *word && !p->node[0]; word += 5) { /* "node-n0123", "host=gpu7" */
+        for (const char *word = "node host "; *word && !p->node; word += 5) { /* "node-n0123", "host=gpu7" */
             const bool named = length > 5 && strncasecmp(at, word, 4) == 0 && strchr("-_=", at[4]);
             const size_t name = named ? strcspn(at + 5, "/.") : 0;
             const bool number = named && name > 0 && name < 7 && strspn(at + 5, "0123456789") == name;
             if (number) /* "node_2" */
-                p->node_number = strtoll(at + 5, NULL, 10);
-            if (named)
-                snprintf(p->node, sizeof p->node, "%.*s", (int)(number ? name + 5 : name), number ? at : at + 5);
+                p->node_number = small(strtoll(at + 5, NULL, 10));
+            const size_t size = number ? name + 5 : name < WHY_NODE_MOST ? name : WHY_NODE_MOST;
+            if (named && size > 0 && !(p->node = assay_copy_bytes_as_text(number ? at : at + 5, size)))
+                return false;
         }
         at += length + (at[length] == '/');
     }
+    return true;
 }
 
 static bool ends(const char *name, const char *suffix)
@@ -233,8 +242,7 @@ static int add(walker *w, why_kind kind, const char *path, uint64_t bytes)
                      .node_number = -1,
                      .base = -1};
     ASSAY_HAVE(p->path);
-    read_names(p);
-    return ASSAY_OK;
+    return read_names(p) ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* The same place once, for directories that have several files of a kind; `file` is the name of one of them. */
@@ -554,6 +562,7 @@ static void choose_job(why_places *p, const char *asked)
         if (p->list.list[i].job >= 0 && p->list.list[i].job != p->job) {
             free(p->list.list[i].path);
             free(p->list.list[i].first);
+            free(p->list.list[i].node);
             p->other_jobs++;
         } else {
             p->list.list[kept++] = p->list.list[i];
@@ -606,6 +615,7 @@ void why_places_release(why_places *p)
     for (size_t i = 0; i < p->list.count; i++) {
         free(p->list.list[i].path);
         free(p->list.list[i].first);
+        free(p->list.list[i].node);
         free(p->list.list[i].refused);
     }
     for (size_t i = 0; i < p->problem.count; i++)

@@ -18,17 +18,24 @@ typedef enum why_kind {
 } why_kind;
 const char *why_kind_name(why_kind kind);
 
-typedef struct why_place { /* something that was found */
-    why_kind kind;
-    char *path;                             /* below the directory, "" for itself; owned */
-    char *first;                            /* name of the first file of it there; owned; NULL: it is a file itself */
-    int64_t rank, local_rank, attempt, job; /* that its name says; -1 */
-    int64_t node_number;                    /* likewise: "node_2" has 2; -1 */
-    int64_t base;                           /* rank of its node's local rank 0, where names tell; -1 */
-    char node[64];
+typedef struct why_place {             /* something that was found */
+    why_kind kind;                     /* there may be a million: what most do not have takes no room */
+    int32_t rank, local_rank, attempt; /* that its name says; -1 */
+    int32_t node_number;               /* likewise: "node_2" has 2; -1 */
+    int32_t base;                      /* rank of its node's local rank 0, where names tell; -1 */
+    int64_t job;                       /* that its name says; -1 */
+    char *path;                        /* below the directory, "" for itself; owned */
+    char *first;                       /* name of the first file of it there; owned; NULL: it is a file itself */
+    char *node;                        /* owned; NULL: none is known */
+    char *refused;                     /* why it could not be read; owned; NULL */
     uint64_t bytes;
-    char *refused; /* why it could not be read; owned; NULL */
 } why_place;
+enum { WHY_NODE_MOST = 63 /* bytes of a name */ };
+/* "": none is known. */
+static inline const char *why_place_node(const why_place *p)
+{
+    return p->node ? p->node : "";
+}
 
 typedef struct why_places {
     ASSAY_VEC(why_place) list; /* in natural order of their paths */

@@ -109,7 +109,7 @@ static bool add_ranks_of_node(why_scene *s, why_link *link)
     const bool none = link->rank.count == 0 && link->node.count == 1;
     for (size_t k = 0; made && none && k < s->why->file.count; k++) {
         const assay_log_file *file = &s->why->file.list[k]; /* outputs that are called by the node, or the pod */
-        const bool its = strcmp(s->why->places.list.list[file->file].node, link->node.list[0]) == 0;
+        const bool its = strcmp(why_place_node(&s->why->places.list.list[file->file]), link->node.list[0]) == 0;
         for (size_t r = 0; its && made && r < file->rank.count; r++)
             made = file->rank.list[r].rank < 0 || why_add_rank(link, file->rank.list[r].rank);
     }

@@ -126,8 +126,8 @@ static void take_series(numbered *list, size_t count)
     }
 }
 
-/* The node of a kernel's log by its name: "dmesg-n0123.txt", "messages.dgx-3". */
-static void take_node(const why_facts *facts, why_place *place)
+/* The node of a kernel's log by its name: "dmesg-n0123.txt", "messages.dgx-3". False without memory. */
+static bool take_node(const why_facts *facts, why_place *place)
 {
     static const char *const words[] = {"dmesg", "messages", "syslog", "kern", "journal", "kernel"};
     const char *slash = strrchr(place->path, '/'), *name = slash ? slash + 1 : place->path, *node = facts->node;
@@ -136,13 +136,14 @@ static void take_node(const why_facts *facts, why_place *place)
         if (strncmp(name, words[i], strlen(words[i])) == 0 && strchr("._-", name[strlen(words[i])]))
             front = strlen(words[i]) + 1;
     const size_t stem = stem_of(name);
-    if (place->node[0] || front == 0 || stem <= front || stem - front >= sizeof place->node)
-        return;
+    if (place->node || front == 0 || stem <= front || stem - front > WHY_NODE_MOST)
+        return true;
     bool known = facts->nodes == 0 && is_letter(name[front]) && strcspn(name + front, "0123456789") < stem - front;
     for (size_t n = 0; n < facts->nodes && !known; n++, node += strlen(node) + 1)
         known = strlen(node) == stem - front && memcmp(node, name + front, stem - front) == 0;
     if (known)
-        memcpy(place->node, name + front, stem - front); /* the rest is zero already */
+        place->node = assay_copy_bytes_as_text(name + front, stem - front);
+    return !known || place->node;
 }
 
 int64_t why_rank_of_row(const why_place *place, const assay_log_rank *row)
@@ -209,15 +210,17 @@ static bool list_pods(const assay_why *why, pod_names *out)
 }
 
 /* Is an output a pod's, by its name or that of a directory: "logs/train-worker-3.log", "train-worker-3/pytorch.log",
- * "train-worker-3_pytorch.log"? */
-static void take_pod(const pod_names *pods, why_place *place)
+ * "train-worker-3_pytorch.log"? False without memory. */
+static bool take_pod(const pod_names *pods, why_place *place)
 {
-    for (size_t i = 0; i < pods->count && !place->node[0]; i++) {
+    bool made = true;
+    for (size_t i = 0; i < pods->count && !place->node && made; i++) {
         const size_t length = strlen(pods->list[i]);
-        for (const char *at = place->path; *at; at += strcspn(at, "/"), at += *at == '/')
+        for (const char *at = place->path; *at && !place->node && made; at += strcspn(at, "/"), at += *at == '/')
             if (strncmp(at, pods->list[i], length) == 0 && strchr("/._", at[length]))
-                memcpy(place->node, pods->list[i], length + 1);
+                made = (place->node = assay_copy_text(pods->list[i])) != NULL;
     }
+    return made;
 }
 
 bool why_name_writers(assay_why *why)
@@ -229,9 +232,8 @@ bool why_name_writers(assay_why *why)
         const assay_log_file *file = &why->file.list[f];
         why_place *place = &why->places.list.list[file->file];
         numbered one;
-        take_node(&why->facts, place);
-        take_pod(&pods, place);
-        if (place->rank >= 0 || place->local_rank >= 0 || !read_number(place, &one))
+        made = take_node(&why->facts, place) && take_pod(&pods, place);
+        if (!made || place->rank >= 0 || place->local_rank >= 0 || !read_number(place, &one))
             continue;
         for (size_t r = 0; r < file->rank.count; r++) {
             const assay_log_rank *row = &file->rank.list[r];

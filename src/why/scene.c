@@ -101,7 +101,7 @@ static bool has_nodes(const assay_why *why)
     if (why->facts.nodes > 0)
         return why->facts.nodes > 1;
     for (size_t f = 0; f < why->file.count; f++) {
-        const char *node = why->places.list.list[why->file.list[f].file].node;
+        const char *node = why_place_node(&why->places.list.list[why->file.list[f].file]);
         if (node[0] && one && strcmp(one, node) != 0)
             return true;
         one = node[0] ? node : one;
@@ -282,7 +282,7 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
     const assay_log_event *e = i->event;
     const why_place *place = &s->why->places.list.list[e->file];
     const bool others = e->scope == ASSAY_LOG_JOB;
-    const char *node = e->node[0] ? e->node : others ? NULL : place->node[0] ? place->node : NULL;
+    const char *node = e->node[0] ? e->node : others ? NULL : place->node;
     int64_t rank = e->rank;
     if (rank < 0 && !others)
         rank = place->rank;

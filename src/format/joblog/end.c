@@ -67,26 +67,39 @@ static void read_shape(const joblog_line *line, said *out)
     out->has_digits = memchr(text, '0', put) != NULL;
 }
 
-static void keep_shape(assay_log_rank *row, const said *line, uint64_t place)
+static void keep_shape(assay_log_rank *row, joblog_shapes *shapes, const said *line, uint64_t place)
 {
-    enum { SHAPES = sizeof row->shape / sizeof *row->shape };
+    joblog_shape_count *list = shapes->list;
     size_t at = 0;
     if (line->unlike) {
-        for (size_t i = 0; i < SHAPES; i++)
-            row->shape[i].since = 0;
+        for (size_t i = 0; i < JOBLOG_SHAPES; i++)
+            list[i].since = 0;
         return;
     }
-    assay_log_shape shape = {.hash = line->shape};
-    while (at < SHAPES - 1 && row->shape[at].hash != shape.hash)
+    joblog_shape_count shape = {.hash = line->shape};
+    while (at < JOBLOG_SHAPES - 1 && list[at].hash != shape.hash)
         at++;
-    if (row->shape[at].hash == shape.hash)
-        shape = row->shape[at];
+    if (list[at].hash == shape.hash)
+        shape = list[at];
     shape.all++;
     shape.since++;
-    memmove(row->shape + 1, row->shape, at * sizeof *row->shape);
-    row->shape[0] = shape;
+    memmove(list + 1, list, at * sizeof *list);
+    list[0] = shape;
     if (shape.all >= BEATS && shape.since >= BEATS_SINCE && line->has_digits)
         row->beat_at = place;
+}
+
+/* The shapes of a row's lines, made where there are none; NULL without memory. */
+static joblog_shapes *shapes_of(joblog_reader *r, const assay_log_rank *row)
+{
+    const size_t number = (size_t)(row - r->out->rank.list);
+    while (r->shapes.count <= number) {
+        joblog_shapes *one = ASSAY_VEC_ADD(&r->shapes);
+        if (!one)
+            return NULL;
+        memset(one, 0, sizeof *one);
+    }
+    return &r->shapes.list[number];
 }
 
 /* Does a line say that a training came to its end? What stands behind it may say so of a part only. */
@@ -112,8 +125,8 @@ size_t joblog_tail_of(const joblog_reader *r)
     return TAIL_LOOK + TAIL_OF_RANK * r->out->rank.count;
 }
 
-/* What a line says of time and step, of its rank's row; it begins at that byte of the file. */
-static void keep_line(joblog_reader *r, assay_log_rank *row, const said *line, uint64_t place)
+/* What a line says of time and step, of its rank's row; it begins at that byte of the file. False without memory. */
+static bool keep_line(joblog_reader *r, assay_log_rank *row, const said *line, uint64_t place)
 {
     enum { BEHIND = 3 };
     if (line->timed != ASSAY_LOG_UNTIMED) {
@@ -133,12 +146,16 @@ static void keep_line(joblog_reader *r, assay_log_rank *row, const said *line, u
         row->step_time = row->last_time;
         row->step_timed = row->timed;
     }
-    keep_shape(row, line, place);
+    joblog_shapes *shapes = shapes_of(r, row);
+    if (!shapes)
+        return false;
+    keep_shape(row, shapes, line, place);
     row->finished = line->is_finished || (row->finished && line->step < 0);
     if (!r->tracked) {
         row->last_at = place;
         row->last_line = r->line;
     }
+    return true;
 }
 
 /* Where the time is that a line says. False: at none of the places that are known, or what may be one in others that are like it
@@ -280,7 +297,7 @@ static int read_lines(joblog_reader *r, size_t at, size_t near, const lacks *lac
         if (lacking)
             what = lack_of(r, lacking, row);
         if (what == LACKS_STEPS) {
-            keep_line(r, row, &line, r->base + at);
+            ASSAY_HAVE(keep_line(r, row, &line, r->base + at));
         } else if (what == LACKS_TIME && at < near && line.timed != ASSAY_LOG_UNTIMED) {
             row->last_time = row->step_time = line.time;
             row->timed = row->step_timed = line.timed;
@@ -322,6 +339,8 @@ static bool find_lacks(joblog_reader *r, size_t near, lacks *out, bool *any)
                                     .last_time = NAN,
                                     .step_time = NAN,
                                     .last_step = -1};
+        if (*one == LACKS_STEPS && i < r->shapes.count)
+            memset(&r->shapes.list[i], 0, sizeof r->shapes.list[i]);
     }
     return true;
 }

@@ -273,6 +273,15 @@ typedef struct joblog_process { /* whose lines say "(RayTrainWorker pid=4711, ip
     char node[64];
 } joblog_process;
 
+typedef struct joblog_shape_count { /* of a line, numbers aside */
+    uint64_t hash;
+    uint32_t all, since; /* lines of it, and those since the last line that may speak of an error */
+} joblog_shape_count;
+enum { JOBLOG_SHAPES = 4 };
+typedef struct joblog_shapes { /* of the last lines of a rank, the newest first */
+    joblog_shape_count list[JOBLOG_SHAPES];
+} joblog_shapes;
+
 typedef struct joblog_reader {
     const assay_job_log *log;
     assay_log_file *out;
@@ -295,6 +304,7 @@ typedef struct joblog_reader {
     double listed;                     /* the earliest time of those failures that were listed last; infinite: none */
     ASSAY_VEC(int32_t) rank_row;       /* by rank: its place in out->rank, and 1 */
     ASSAY_VEC(uint64_t) row_first;     /* by row of out->rank: where its first line begins in the file */
+    ASSAY_VEC(joblog_shapes) shapes;   /* by row of out->rank, while its end is read */
     bool begins;                       /* what is read begins with the file, and so do lines of ranks */
     ASSAY_VEC(joblog_process) process; /* of ranks that Ray started, as it says */
     ASSAY_VEC(joblog_slot) slot;       /* of out->event */

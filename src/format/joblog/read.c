@@ -684,6 +684,7 @@ int assay_job_log_read(assay_job_log *log, assay_store *store, const char *path,
     assay_dict_free(r.writers);
     free(r.rank_row.list);
     free(r.row_first.list);
+    free(r.shapes.list);
     free(r.process.list);
     free(r.slot.list);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory for its lines", path);

@@ -188,7 +188,7 @@ static void test_alike(void)
             CU_ASSERT(a->last_step == b->last_step && a->finished == b->finished);
             CU_ASSERT(a->timed == b->timed && memcmp(&a->last_time, &b->last_time, sizeof a->last_time) == 0);
             CU_ASSERT(a->step_timed == b->step_timed && memcmp(&a->step_time, &b->step_time, sizeof a->step_time) == 0);
-            CU_ASSERT((a->beat_at > 0) == (b->beat_at > 0) && memcmp(a->shape, b->shape, sizeof a->shape) == 0);
+            CU_ASSERT((a->beat_at > 0) == (b->beat_at > 0));
         }
         assay_log_file_release(&file[0]);
         assay_log_file_release(&file[1]);
