@@ -126,7 +126,8 @@ static bool has_survived(const why_scene *s, const why_item *i)
     const assay_log_event *e = i->event;
     const assay_log_rank *own = why_progress_of(&s->progress, e->rank >= 0 ? e->rank : e->local_rank);
     const bool uncaught = e->in_traceback && !i->inside, alone = s->progress.row.count == 1;
-    const bool ended = uncaught && own && !alone && own->last_step >= 0 && own->last_step_at < e->last_at;
+    const bool last = uncaught || e->signature == ASSAY_SIGNATURE_WORDS;
+    const bool ended = last && own && !alone && own->last_step >= 0 && own->last_step_at < e->last_at;
     if (e->ignored && e->ending == ASSAY_ENDING_exception)
         return true;
     if (own && own->beat_at > e->last_at)

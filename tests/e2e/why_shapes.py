@@ -97,6 +97,9 @@ CASES = {
     # what stands in front of lines in a way that only a traceback shows
     "a front of words": (["Rank %d: step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["Rank 2: " + line for line in raised("KeyError: 'labels'")], "exception", [2], "train.py:120", None),
     "a front with a number": (["%d| step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["1| " + line for line in raised("KeyError: 'labels'")], "exception", [1], "train.py:120", None),
+    "a front among others": (["R%d> step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + [f for n, line in enumerate(raised("KeyError: 'labels'")) for f in ("R2> " + line, "R0> waits, " + "abcdef"[n], "R1> waits, " + "ghijkl"[n])], "exception", [2], "train.py:120", None),
+    "words before steps of others": (["[1,0]<stdout>:step %d loss 1.0" % n for n in range(9)] + ["[1,0]<stdout>:mesh: ERROR quota of the project exceeded"] + ["[1,2]<stdout>:step %d loss 1.0" % n for n in range(9)]
+                                     + ["  Process name: [[2752,1],0]", "  Exit code:    5"], "disk", [0], "possibly", None),
     "a front with a node": (["n%d.cluster: 1: step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["n2.cluster: 7: " + line for line in raised("KeyError: 'labels'")], "exception", [7], "on n2", None),
     "a front of a root cause": (["[2026-11-27T03:12:07.%06dZ] 8de2ca81 || %s" % (n, line) for n, line in enumerate(["Root Cause (first observed failure):", "[0]:", "  time      : 2026-11-27_03:12:07", "  host      : n5", "  rank      : 5 (local_rank: 1)", "  exitcode  : 1 (pid: 36)", "  error_file: <N/A>", "  traceback : none", "===="])], "launcher", [5], "n5", None),
     "Slurm does not know who asks": (["srun: error: Munge encode failed: Failed to access \"/run/munge.socket\": No such file or directory"], "launcher", [], "could not be started", None),

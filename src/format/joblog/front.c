@@ -105,6 +105,23 @@ size_t joblog_front_read(const joblog_reader *r, const char *line, size_t length
     return size;
 }
 
+/* Does a line that has the front stand among those from byte `at` on, and behind the front what follows a head? Lines of other ranks may
+ * come between. */
+static bool is_shown(const joblog_reader *r, const char *form, size_t at, const char *behind)
+{
+    enum { LINES = 32 };
+    const size_t size = strlen(behind);
+    for (int i = 0; i < LINES && at < r->have; i++) {
+        const char *end = memchr(r->bytes + at, '\n', r->have - at);
+        const size_t length = end ? (size_t)(end - r->bytes) - at : r->have - at,
+                     front = front_length(form, r->bytes + at, length);
+        if (front > 0 && length - front >= size && memcmp(r->bytes + at + front, behind, size) == 0)
+            return true;
+        at += length + 1;
+    }
+    return false;
+}
+
 void joblog_front_learn(joblog_reader *r, const joblog_line *line)
 {
     static const struct {
@@ -112,23 +129,20 @@ void joblog_front_learn(joblog_reader *r, const joblog_line *line)
     } SHOWN[] = {{"Traceback (most recent call last)", "  File \""}, {"Root Cause (first observed failure)", "["}};
     char form[sizeof r->front];
     size_t put = 0;
-    const char *at = NULL, *shown = "";
+    const char *at = NULL, *behind = "";
     for (size_t i = 0; i < sizeof SHOWN / sizeof *SHOWN && !at && line->text == r->bytes + line->place; i++) {
         at = joblog_find(line->text, line->length, SHOWN[i].head);
-        shown = SHOWN[i].next;
+        behind = SHOWN[i].next;
     }
-    const size_t front = at ? (size_t)(at - line->text) : 0, begin = line->place + line->length + 1;
-    if (front <= line->prefix.length || begin >= r->have)
+    const size_t front = at ? (size_t)(at - line->text) : 0;
+    if (front <= line->prefix.length)
         return;
     for (size_t i = 0; i < front && put + 1 < sizeof form; i++)
         if (!assay_is_digit(line->text[i]) || put == 0 || form[put - 1] != '0')
             form[put++] = assay_is_digit(line->text[i]) ? '0' : line->text[i];
     form[put] = '\0';
-    const size_t behind = front_length(form, line->text, front);
-    const char *next = r->bytes + begin;
-    const size_t left = r->have - begin, own = front_length(form, next, left);
-    if (put + 1 == sizeof form || behind != front || own == 0 || left - own < strlen(shown) ||
-        memcmp(next + own, shown, strlen(shown)) != 0 || strcmp(form, r->front) == 0)
+    if (put + 1 == sizeof form || front_length(form, line->text, front) != front || strcmp(form, r->front) == 0 ||
+        !is_shown(r, form, line->place + line->length + 1, behind))
         return;
     memcpy(r->front, form, put + 1);
     memset(r->memo, 0, r->memos * sizeof *r->memo); /* what they say of lines was read otherwise */
