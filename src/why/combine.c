@@ -274,8 +274,29 @@ static bool is_words(const why_item *i)
     return i->event->signature == ASSAY_SIGNATURE_WORDS;
 }
 
+/* Does a rank itself say it, and not a launcher or a watcher whose output has no lines of that rank? */
+static bool is_of_writer(const why_scene *s, const why_item *i)
+{
+    const assay_log_file *file = &s->why->file.list[i->file];
+    bool own = s->why->places.list.list[file->file].rank == i->rank;
+    for (size_t r = 0; r < file->rank.count && !own; r++)
+        own = file->rank.list[r].rank == i->rank;
+    return own && i->rank >= 0;
+}
+
+/* Is its kind one that no program lives on with, and tells of as by the way? */
+static bool is_deadly(const assay_log_event *e)
+{
+    static const assay_ending kinds[] = {ASSAY_ENDING_gpu_fault, ASSAY_ENDING_gpu_memory, ASSAY_ENDING_host_memory,
+                                         ASSAY_ENDING_crash,     ASSAY_ENDING_signal,     ASSAY_ENDING_node_failure};
+    bool is = false;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !is; k++)
+        is = e->guessed && e->ending == kinds[k];
+    return is;
+}
+
 /* They count where nothing else says why: those of all ranks, or only those whose kind is guessed. Do any? Of a training of several
- * ranks that made steps one rank's words alone say little: where it ends, others say so. */
+ * ranks that made steps what one rank says of itself says little, unless its kind does: where it ends, others say so. */
 static bool take_words(why_scene *s, bool all)
 {
     bool any = false;
@@ -285,8 +306,8 @@ static bool take_words(why_scene *s, bool all)
     const bool few = all && s->ranks > 1 && s->why->last_step >= 0 && 2 * ranks <= s->ranks;
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
-        if (!is_words(i) || !i->words || i->old || (i->event->shown && s->ranks > 1) || (few && i->rank >= 0) ||
-            (!all && !i->event->guessed))
+        if (!is_words(i) || !i->words || i->old || (i->event->shown && s->ranks > 1) ||
+            (few && is_of_writer(s, i) && !is_deadly(i->event)) || (!all && !i->event->guessed))
             continue;
         i->survived = false;
         any = true;
