@@ -306,7 +306,7 @@ static bool take_words(why_scene *s, bool all)
     const bool few = all && s->ranks > 1 && s->why->last_step >= 0 && 2 * ranks <= s->ranks;
     for (size_t k = 0; k < s->item.count; k++) {
         why_item *i = &s->item.list[k];
-        if (!is_words(i) || !i->words || i->old || (i->event->shown && s->ranks > 1) ||
+        if (!is_words(i) || !i->words || i->old || i->event->shown ||
             (few && is_of_writer(s, i) && !is_deadly(i->event)) || (!all && !i->event->guessed))
             continue;
         i->survived = false;

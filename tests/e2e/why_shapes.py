@@ -94,6 +94,8 @@ CASES = {
     "a measure": (HEAD + steps(0, 9) + ["validation error: 0.0213", "mean squared error 0.4"], None, [], "no failure", None),
     "a warning at the end": (HEAD + steps(0, 9) + ["WARNING could not reach the tracker", "INFO failed uploads: 0"], None, [], "no failure", None),
     "an error, and it came to its end": (HEAD + steps(0, 9) + ["mesh: error: could not send mail", "Training finished"], None, [], "no failure", None),
+    "a story": (HEAD + ["Once there was a boy who could not find his razor. He died of shame, and his mother said that he can't have lost it."], None, [], "no failure", None),
+    "a remark": (HEAD + steps(0, 9) + ["Please look at the scores for the true difference in performance."], None, [], "no failure", None),
     # what stands in front of lines in a way that only a traceback shows
     "a front of words": (["Rank %d: step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["Rank 2: " + line for line in raised("KeyError: 'labels'")], "exception", [2], "train.py:120", None),
     "a front with a number": (["%d| step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["1| " + line for line in raised("KeyError: 'labels'")], "exception", [1], "train.py:120", None),

@@ -194,10 +194,13 @@ bool joblog_guess(const char *text, size_t length, assay_ending *ending, assay_l
 
 /* ---- does a line speak of an error? ---- */
 
+/* Words that texts of other kinds hardly have, and words that count only behind the name of a program: "sleep: missing operand". */
 static const char LOUD[] =
-    "error|fatal|failed|failure|abort|exception|panic|killed|crash|unable to|cannot|could not|couldn't|can't|unrecognized|"
-    "unrecognised|denied|died|sigsegv|sigbus|sigill|sigfpe|sigabrt|sigkill|sigterm|segmentation|segfault|missing operand|"
-    "lack of|no heartbeat|is lost|has been lost|non-zero|exit code|exitcode|command not found|no such|core dumped|refused|timed out";
+    "error|fatal|exception|panic|abort|sigsegv|sigbus|sigill|sigfpe|sigabrt|sigkill|sigterm|segmentation fault|segfault|"
+    "core dumped|exit code|exitcode|non-zero|command not found|no such file|died from signal|out of memory|failed:|failed to";
+static const char LOUD_OF_PROGRAM[] =
+    "failed|failure|killed|crash|unable to|cannot|could not|couldn't|can't|unrecognized|unrecognised|denied|died|"
+    "missing|is lost|lost |has been lost|refused|timed out|no such|lack of|no heartbeat|exited|terminated|stopping";
 static const char QUIET[] =
     "no error|0 error|without error|error rate|error_rate|squared error|absolute error|error:0|error: 0|errors: 0|errors=0|"
     "0 failed|failed: 0|failed=0|no failure|0 failures|retry|ignor|skip|dropped|warning|warn |deprecat|not an error|exit code 0|"
@@ -252,5 +255,7 @@ bool joblog_speaks_of_error(const joblog_line *line)
     const size_t size = joblog_lower(line->body, line->body_length, low, sizeof low);
     if (has_one(low, size, QUIET) || is_measure(low, size))
         return false;
-    return level > 0 || has_one(low, size, LOUD);
+    const char *blank = memchr(low, ' ', size); /* "[n0123] lost" has it in brackets, which are gone by now */
+    const bool program = (blank && blank > low && blank[-1] == ':') || line->prefix.length > 0;
+    return level > 0 || has_one(low, size, LOUD) || (program && has_one(low, size, LOUD_OF_PROGRAM));
 }
