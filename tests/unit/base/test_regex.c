@@ -84,6 +84,8 @@ static void test_limits(void)
     CU_ASSERT_TRUE(search("(a+)+(b+)+c(?<!x)$|(a|aa)+$(?!a)b", text, 40) <= 0);
     CU_ASSERT_TRUE(search("^(?:(a+)+)+[^a]$", text, 40) < 0);
     CU_ASSERT_EQUAL(search("^(?:a|ab)+$", text, 20000), 1);
+    text[20] = '!'; /* takes more than a million matches, and fewer than PCRE2 itself gives up at */
+    CU_ASSERT_TRUE(search("^(a+)+$", text, 21) < 0);
 }
 
 static void test_no_memory(void)
