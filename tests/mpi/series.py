@@ -21,6 +21,7 @@ from checkpoints import (save_dcp, save_npz, save_pieces, save_safetensors, save
 from checkpoint_trials import check_all, kinds, save_torch, statistics, structure, verdicts  # noqa: E402
 from launch import mpirun  # noqa: E402
 from reports import body_of  # noqa: E402
+from zips import STORED, write_zip  # noqa: E402
 
 STEPS = (10, 20, 30)
 
@@ -134,6 +135,15 @@ def check_torch(test):
     path.write_bytes(bytes_)
     report = test.same(path.parent, "a flipped element of a view", 3)
     test.checks.expect(report and kinds(report) == ["damaged-record"], "a flipped element of a view: %s" % (report and kinds(report)))
+    path = test.work / "big" / "ckpt_7.pt"  # as a machine writes it whose first byte is the highest
+    save_torch(path, {"every": base[1:, ::2], "double": base.double()})
+    with zipfile.ZipFile(path) as file:
+        members = {entry.filename: file.read(entry) for entry in file.infolist()}
+    for name in [name for name in members if "/data/" in name]:
+        kind = "f8" if len(members[name]) == base.numel() * 8 else "f4"
+        members[name] = numpy.frombuffer(members[name], "<" + kind).astype(">" + kind).tobytes()
+    write_zip(path, dict(members, **{next(iter(members)).split("/")[0] + "/byteorder": b"big"}), STORED)
+    test.values(path.parent, "big-endian", {(7, "worker_0", "every"): base[1:, ::2].numpy(), (7, "worker_0", "double"): base.double().numpy()})
     done = mpirun(1, [test.args.assay, "show", only, "every", "--values", "--csv"])
     test.checks.expect(all("%g" % x in done.out for x in base[1:, ::2].flatten().tolist()), "elements of a view: %s" % done.out)
 
