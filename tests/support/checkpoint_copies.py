@@ -100,6 +100,9 @@ def twice(work):
             root = spread(work, layout, name="%s-names-%d" % (layout, step), steps=THREE)
             (root / file).write_text(of % step)
             yield Case("%s: %s names %d" % (layout, file, step), root, SOUND, "resume from .*300; .*see 1 note$" if step == 200 else "resume from .*300; [^;]*(;[^;]*seal[^;]*)?$")
+        zeros = shutil.copytree(root, work / (layout + "-zeros"))
+        (zeros / file).write_bytes((of % 300).encode() + bytes(2))
+        yield Case("%s: zero bytes behind what %s names" % (layout, file), zeros, DAMAGED, r"it names .*300\?\?, which is not there")
 
 
 def arrays(work):

@@ -87,7 +87,8 @@ bool assay_ckpt_read_tag(assay_store *store, const char *file, char tag[ASSAY_CK
     const bool read = assay_store_exists(store, file, NULL) == 1 &&
                       assay_store_read(store, file, ASSAY_CKPT_TAG_ROOM - 1, &text, NULL) == ASSAY_OK;
     if (read) {
-        memcpy(tag, text.data, text.size);
+        for (size_t i = 0; i < text.size; i++) /* what a crash left of it is no end of the name, and no name */
+            tag[i] = text.data[i] ? (char)text.data[i] : '?';
         tag[text.size] = '\0';
         tag[strcspn(tag, " \t\r\n")] = '\0';
     }
