@@ -44,8 +44,11 @@ class Bench:
         self.checks.expect(have == wanted, "%s at step %d: %s and not %s; there are %s" % (name, step, have, wanted, list(rows)))
 
     def sound(self, trial):
+        """All of it could be read; the holes themselves are suspect."""
         done = run([self.assay, "verify", trial, "--json"], timeout=900)
-        self.checks.expect(done.code == 0, "%s: %s" % (trial, done))
+        files = json.loads(done.out)["files"] if done.code in (0, 1) else []
+        bad = [f for f in files if f["state"] not in ("sound", "note") and not (f["state"] == "suspect" and "zeros in the middle of values" in f["text"])]
+        self.checks.expect(files and not bad, "%s: %s" % (trial, done))
 
 
 BIG = {"elements": COUNT, "zeros": COUNT - len(AT), "sum": sum(range(1, len(AT) + 1)), "max": len(AT)}
