@@ -6,7 +6,7 @@ checkpoints, the directory of a job, and reports.
 
 The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME, logs are those of tests/support/logs.py; `verify`
 holds sealed checkpoints against their seals, `why` reads what a job left, and `history` reads reports. To each of their files and directories happens
-  fault    a stat, an open, or both say ENOENT, EACCES or EIO, though its directory lists it; reading it says EIO
+  fault    a stat, an open, or both say ENOENT, EACCES, EIO or ESTALE, though its directory lists it; reading it says EIO
   server   in S3, the object is refused (403, 500), gone (404), or its content ends early each time
   hide     it is taken away
   rename   one bit of its name is another, or ".bak" stands behind it
@@ -44,7 +44,7 @@ IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severit
 NOT_TRIED = {"verify": (), "history": ("servers",), "why": ("changes", "keys")}  # `why` goes by names, and rules read what it finds
 ANSWERS = {403: ("status", 403, {}, b""), 404: ("status", 404, {}, b""), 500: ("status", 500, {}, b""), "cut": "cut"}
 MANY = 40  # copies that one command reads
-ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5}
+ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5, "ESTALE": 116}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
 JSON_KEY = rb'"([A-Za-z_]+)" ?:'
 KEYS = {".json": JSON_KEY, ".yaml": rb"(?m)^([a-z_]+):", ".csv": rb"(?<![^,])([a-z_]+)(?=,)"}
