@@ -114,7 +114,8 @@ static void remove_written(const unpacking *u)
         for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(u->temporary);
              slash = strrchr(path, '/')) {
             *slash = '\0';
-            if (rmdir(path) != 0)
+            if (rmdir(path) != 0 &&
+                errno != ENOENT) /* the disk may have been full before it was made, and not its own */
                 break;
         }
         free(path);
