@@ -302,7 +302,7 @@ class Suite(s3_suite.Suite):
                     refused.append(path)
                     return ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>")
 
-                server.most_keys, server.decide = 20, refuse
+                server.most_keys, server.decide = 5, refuse  # 30 pages are given up
                 done = launch(1, argv, env)
                 server.most_keys, server.decide = 1000, None
                 self.checks.expect(done.code == wanted.code == 0 and done.out == wanted.out and not done.err and len(refused) == 1,
