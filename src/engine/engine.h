@@ -38,10 +38,11 @@ typedef struct assay_trial_outcome {
     assay_catalog catalog;
     assay_store *store; /* in which it was listed, for who reads more of it; owned; NULL: none is kept */
     assay_problems problems;
-    char *job_end;     /* how its job failed, in sentences (why/why.h); owned; NULL: no failure is known */
-    char *job_seen;    /* what was looked at for that, and what was not; owned; NULL with job_end */
-    uint64_t unsummed; /* bytes of the values read that no checksum covers */
-    char *unsafe;      /* what loading a file of it would run (verify/loading.h), in words; owned; NULL: nothing */
+    char *job_end;       /* how its job failed, in sentences (why/why.h); owned; NULL: no failure is known */
+    char *job_seen;      /* what was looked at for that, and what was not; owned; NULL with job_end */
+    uint64_t unsummed;   /* bytes of the values read that no checksum covers */
+    uint64_t not_finite; /* tensors of a step and worker that rules looked at and that have NaN or infinities */
+    char *unsafe;        /* what loading a file of it would run (verify/loading.h), in words; owned; NULL: nothing */
     assay_incomplete *incomplete;
     size_t incomplete_count;
     assay_rule_outcome *rules;        /* [job->rule_count] */

@@ -234,6 +234,7 @@ static int fill_trial(assay_outcome *out, const assay_job *job, assay_trial_outc
     t->diagnosis = assay_alloc_zeroed(1, sizeof *t->diagnosis);
     ASSAY_HAVE(t->diagnosis);
     t->unsummed = whole->unsummed + assay_event_files_unsummed(&t->catalog.events);
+    t->not_finite = whole->not_finite;
     status = assay_problems_append(&t->problems, &whole->problems);
     t->info->problems = &t->problems;
     ASSAY_THEN(status, reach_all(t, job, out->job, sources, rules, whole));

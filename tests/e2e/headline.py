@@ -5,6 +5,7 @@
 """
 import argparse
 import json
+import math
 import re
 import shutil
 import sys
@@ -24,12 +25,13 @@ T0 = 1700006400  # a full minute
 QUIET = {"rules": [{"rule": "ExplodingTensor"}]}
 
 
-def training(folder, seed, until=40, rate=0.1):
-    """A loss that comes down, a little otherwise for each seed."""
+def training(folder, seed, until=40, rate=0.1, unit=None):
+    """A loss that comes down, a little otherwise for each seed; `unit`: what one of two units of a ReLU gives from step 20 on."""
     made = Made(folder, collections={"losses": "loss"})
     for step in range(until):
         value = 2.0 * (1 - rate) ** step + 0.01 * ((7 * seed + 3 * step) % 5)
-        made.step(step, "TRAIN", step, {"worker_0": {"loss": [value]}})
+        units = {} if unit is None else {"relu_output_0": [[1.0, unit if step >= 20 else 1.0], [2.0, 1.0]]}
+        made.step(step, "TRAIN", step, {"worker_0": {"loss": [value], **units}})
     made.end()
     return folder
 
@@ -70,12 +72,18 @@ def check_reserved(args, checks, folder):
         for node, seconds in (("algo-1", 150), ("algo-2", 150 if i != 1 else 90)):
             sample(place / ("nodes-%d" % i), node, seconds)
         training(place / ("steps-%d" % i), i)
+        logs.csv(place / ("nan-%d" % i), [(step, math.nan if i == 1 and step > 30 else loss, None) for step, loss, _ in logs.curve(40)])
+        training(place / ("unit-%d" % i), i, unit=math.inf if i == 1 else 3.0)
     meta = place / "mlflow-1/mlruns/1" / ("%032x" % 1) / "meta.yaml"
     meta.write_text(meta.read_text().replace("status: 3", "status: 4"))
     rows = (place / "csv-1/metrics.csv").read_text().splitlines(keepends=True)
     (place / "csv-1/metrics.csv").write_text("".join(row if i % 4 or i == 0 else "%s,what\n" % row.split(",")[0] + row for i, row in enumerate(rows)))
     (folder / "busy.json").write_text(json.dumps({"rules": [{"rule": "CPUBottleneck", "parameters": {"patience": 10}}]}))
-    for kind, job, wanted in (("mlflow", (), "1 of 3 trials did not end well: "), ("csv", (), "1 of 3 trials is not complete: csv-1 ("),
+    for rule in ("LossSpike", "DeadRelu"):  # they leave out what is not finite
+        (folder / (rule + ".json")).write_text(json.dumps({"rules": [{"rule": rule}]}))
+    unjudged = "1 of 3 trials has values that are not finite and that no rule judged: %s-1 (nothing wrong in 1 %s, but %d tensors that were read have NaN or infinities, and no rule"
+    for kind, job, wanted in (("nan", (folder / "LossSpike.json",), unjudged % ("nan", "loss over 40 steps", 9)),
+                              ("unit", (folder / "DeadRelu.json",), unjudged % ("unit", "rule", 20)), ("mlflow", (), "1 of 3 trials did not end well: "), ("csv", (), "1 of 3 trials is not complete: csv-1 ("),
                               ("nodes", (folder / "busy.json",), "1 of 3 trials is not complete: nodes-1 (nothing wrong in 1 rule, but algo-2 recorded nothing from ")):
         options = [["--trial", place / ("%s-%d" % (kind, i))] if job else [place / ("%s-%d" % (kind, i))] for i in range(3)]
         for given, good in ((options[1], False), (options[0], True), (options[0] + options[1] + options[2], False)):

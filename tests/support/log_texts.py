@@ -1,6 +1,7 @@
 """Logs as texts, a part of logs.py: what programs print, tables, and rows of JSON, with what stands in them by mode and step."""
 import csv
 import gzip
+import json
 import math
 import shutil
 import struct
@@ -307,6 +308,16 @@ def files_of_modes(w):
     _, report, _ = w.run(place)
     t = report["trials"] if report else []
     w.checks.expect(len(t) == 1 and t[0]["metrics"]["kind"] == "tb" and t[0]["modes"]["TRAIN"]["steps"] == t[0]["modes"]["PREDICT"]["steps"] == 9, "CatBoost's directory: %s" % t)
+
+
+def unjudged(w):
+    """What no rule of the job judges is said, by any number of ranks."""
+    place = w.root / "unjudged"
+    logs.write(place / "metrics.csv", "step,train_loss\n" + "".join("%d,%g\n" % (i, math.nan if i > 40 else 9 / (i + 1)) for i in range(60)))
+    logs.write(place / "job.json", json.dumps({"rules": [{"rule": "LossSpike"}]}))
+    bodies = [w.run(place / "metrics.csv", ranks=n, job=place / "job.json") for n in w.ranks]
+    said = bodies[0][1]["verdict"]
+    w.checks.expect(len({str(b[2]) for b in bodies}) == 1 and ", but 19 tensors that were read have NaN or infinities, and no rule of the job" in said, "unjudged: %s" % said)
 
 
 def links_of_runs(w):

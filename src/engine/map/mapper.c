@@ -1,6 +1,7 @@
 /* mapper.c - see mapper.h. */
 #include "engine/map/mapper.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,6 +221,21 @@ static uint64_t count_unsummed(const assay_tensor_result *result)
     return bytes + (uint64_t)__builtin_popcount(kinds & ~raw) * sizeof(double);
 }
 
+/* Has a tensor NaN or infinities? A mask of zeros and infinities of one sign is made so. */
+static bool is_not_finite(const assay_tensor_view *item)
+{
+    static const uint8_t saved[] = {ASSAY_MIN, ASSAY_MAX, ASSAY_MEAN, ASSAY_L2, ASSAY_ABS_MEAN};
+    const assay_stats *s = item->stats;
+    bool some = false;
+    for (size_t k = 0; k < sizeof saved && !assay_view_has_values(item); k++)
+        some = some || (item->reductions >> saved[k] & 1 && !isfinite(item->reduction[saved[k]]));
+    if (!s || !assay_view_has_values(item))
+        return some;
+    const uint64_t infinite = s->pos_inf + s->neg_inf;
+    const bool is_mask = s->count > 1 && (s->pos_inf == 0 || s->neg_inf == 0) && infinite + s->zeros == s->count;
+    return s->nan > 0 || (infinite > 0 && !is_mask);
+}
+
 /* Maps the step's results by every rule that wants some of them into the states of work->partial. `observer` (NULL:
  * none) is shown them first; *observed: why it ended the run. 0, ASSAY_ENOMEM or what the observer says. */
 static int assay_step_map(assay_step_work *work, const assay_observer *observer, assay_error *observed)
@@ -229,8 +245,10 @@ static int assay_step_map(assay_step_work *work, const assay_observer *observer,
         return ASSAY_OK;
     if (work->count > 1 && !sort_counted(work))
         qsort(work->results, work->count, sizeof *work->results, compare_results);
-    for (size_t i = 0; i < work->count; i++)
+    for (size_t i = 0; i < work->count; i++) {
         work->partial->unsummed += count_unsummed(work->results[i]);
+        work->partial->not_finite += is_not_finite(&work->results[i]->view);
+    }
     int status = show_tensors(&mapping);
     ASSAY_THEN(status, make_slots(&mapping));
     ASSAY_TRY(status);

@@ -81,6 +81,7 @@ int assay_partial_combine(assay_partial *earlier, assay_partial *later, const as
 {
     int status = assay_problems_append(&earlier->problems, &later->problems);
     earlier->unsummed += later->unsummed;
+    earlier->not_finite += later->not_finite;
     for (uint32_t i = 0; status == ASSAY_OK && i < earlier->rules; i++)
         status = combine_rule(earlier, later, i, rules);
     return status;
@@ -109,6 +110,7 @@ int assay_partial_pack(const assay_partial *partial, const assay_rule *rules, as
     }
     assay_problems_pack(&partial->problems, out);
     assay_put_u64(out, partial->unsummed);
+    assay_put_u64(out, partial->not_finite);
     return assay_buf_status(out);
 }
 
@@ -138,6 +140,7 @@ int assay_partial_unpack(assay_cursor *in, assay_partial *partial, const assay_r
         status = unpack_rule(in, &partial->rule[i], &rules[i], err);
     ASSAY_THEN(status, assay_problems_unpack(in, &partial->problems, err));
     partial->unsummed = assay_get_u64(in);
+    partial->not_finite = assay_get_u64(in);
     if (status == ASSAY_OK && in->failed)
         status = assay_fail(err, ASSAY_EFORMAT, "packed partial results are cut short");
     return status;

@@ -16,7 +16,8 @@ typedef struct assay_partial {
     assay_partial_rule *rule; /* [rules] */
     uint32_t rules;
     assay_problems problems;
-    uint64_t unsummed; /* bytes of values that no checksum covers */
+    uint64_t unsummed;   /* bytes of values that no checksum covers */
+    uint64_t not_finite; /* tensors of a step and worker that rules looked at and that have NaN or infinities */
 } assay_partial;
 
 /* `rules` are the trial's configured rules; a partial of the same trial always has the same. */

@@ -1,4 +1,5 @@
 /* gate.c - what makes a report fail: findings, rules that could not be tested, and reasons not to call a trial good. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,6 +46,26 @@ bool report_trial_tested(const assay_outcome *outcome, const assay_trial_outcome
     return outcome->job->rule_count == 0;
 }
 
+uint64_t report_unjudged(const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (strcmp(report_kind(&rule), "ExplodingTensor") == 0 && report_datapoints(&rule) > 0)
+            return 0;
+    }
+    return outcome->job->rule_count > 0 ? trial->not_finite : 0;
+}
+
+void report_put_unjudged(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    const uint64_t count = report_unjudged(outcome, trial);
+    if (count > 0)
+        assay_put_format(out,
+                         ", but %" PRIu64 " tensor%s that %s read %s NaN or infinities, and no rule of the job looks "
+                         "for them (ExplodingTensor does)",
+                         count, assay_plural(count), count == 1 ? "was" : "were", count == 1 ? "has" : "have");
+}
+
 bool report_nothing_tested(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
@@ -71,19 +92,19 @@ bool report_is_little(const assay_gate *gate, const assay_trial_outcome *trial)
 /* Tells whether something stands against calling the trial good. Who asks for a gate asks whether nothing is wrong:
  * where the first line does not say so, the gate does not, either. A checkpoint that is not complete is one without
  * data. Memory that was refused does not open the gate. */
-static bool is_reserved(const assay_gate *gate, const assay_trial_outcome *trial)
+static bool is_reserved(const assay_gate *gate, const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
     report_reservation reserved;
     if (!gate->on || trial->status != ASSAY_OK)
         return false;
-    return report_reservation_of(trial, &reserved) != ASSAY_OK ||
+    return report_reservation_of(outcome, trial, &reserved) != ASSAY_OK ||
            (reserved != REPORT_UNRESERVED && !(reserved == REPORT_INCOMPLETE && gate->allow_no_data));
 }
 
 /* Asked of each trial; report_gate_stops() is of each rule. */
 bool report_trial_stops(const assay_report *report, const assay_trial_outcome *trial)
 {
-    return report_is_little(&report->gate, trial) || is_reserved(&report->gate, trial) ||
+    return report_is_little(&report->gate, trial) || is_reserved(&report->gate, report->outcome, trial) ||
            is_left_out(&report->gate, report->outcome, trial);
 }
 

@@ -73,11 +73,16 @@ void report_put_range(const assay_outcome *outcome, assay_buf *out);
 typedef enum report_reservation {
     REPORT_UNRESERVED,
     REPORT_ENDED_BADLY, /* as the logger says: failed, killed, an exit code but 0 */
-    REPORT_NOT_FINITE,  /* series of a log that never had a finite value */
+    REPORT_NOT_FINITE,  /* series of a log that never had a finite value; values that no rule of the job judges */
     REPORT_PARTIAL,     /* a gap in time, rows of a log that could not be used */
     REPORT_INCOMPLETE   /* the newest checkpoint is not complete */
 } report_reservation;
-int report_reservation_of(const assay_trial_outcome *trial, report_reservation *out);
+int report_reservation_of(const assay_outcome *outcome, const assay_trial_outcome *trial, report_reservation *out);
+/* How many tensors of a step and worker have NaN or infinities where no rule tests for these (ExplodingTensor): others leave
+ * them out, and what they say is not of them. (gate.c) */
+uint64_t report_unjudged(const assay_outcome *outcome, const assay_trial_outcome *trial);
+/* Appends that behind what rules found in order; nothing where there are none. (gate.c) */
+void report_put_unjudged(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
 
 /* When a finding is: its step, "120", or its time, "2023-11-14 22:13:35 UTC". With what stands in front in a sentence:
  * "step 120", and the time alone. */

@@ -95,6 +95,7 @@ static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *
         assay_put_format(out, "nothing wrong in %zu rule%s", n->passed + n->found, assay_plural(n->passed + n->found));
     }
     assay_buf_release(&part);
+    report_put_unjudged(outcome, trial, out);
 }
 
 /* Advice, where nothing is wrong: "; the losses did not improve any more at step 285 (Overtraining)"; and what did no
@@ -205,22 +206,23 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
     if (n.found == 0 && n.failed == 0)
         report_put_traces(trial, n.passed > 0, out);
     const bool passed = n.found == 0 && n.passed > 0, log = report_is_log(trial);
+    const bool first = passed && report_unjudged(outcome, trial) == 0; /* reservation behind "but" */
     if (n.found + n.passed > 0 || log)
         n.silent = n.asked;
     if (log)
         report_put_log_end(trial, out);
     if (trial->unsafe)
-        assay_put_format(out, "%s%s", passed ? ", but " : "; ", trial->unsafe);
+        assay_put_format(out, "%s%s", first ? ", but " : "; ", trial->unsafe);
     const char *incomplete = report_incomplete(trial);
     if (incomplete)
-        assay_put_format(out, "%s%s is not complete", passed && !trial->unsafe ? ", but " : "; ", incomplete);
+        assay_put_format(out, "%s%s is not complete", first && !trial->unsafe ? ", but " : "; ", incomplete);
     bool gap;
-    if (profile_put_gap(trial, passed && !trial->unsafe && !incomplete ? ", but " : "; ", &gap, out) != ASSAY_OK)
+    if (profile_put_gap(trial, first && !trial->unsafe && !incomplete ? ", but " : "; ", &gap, out) != ASSAY_OK)
         out->status = ASSAY_ENOMEM;
     if (passed)
-        put_losses(trial, incomplete || trial->unsafe || gap ? "; " : ", but ", out);
+        put_losses(trial, !first || incomplete || trial->unsafe || gap ? "; " : ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
-    const bool after_rules = passed && trial->problems.losses == 0 && !log && !gap;
+    const bool after_rules = first && trial->problems.losses == 0 && !log && !gap;
     if (n.silent > 0)
         assay_put_format(out, "; %zu%s%s had no data", n.silent, after_rules ? "" : " rule",
                          after_rules ? "" : assay_plural(n.silent));
@@ -238,9 +240,11 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
         put_job_end(trial, "; ", "", out);
 }
 
-int report_reservation_of(const assay_trial_outcome *trial, report_reservation *out)
+int report_reservation_of(const assay_outcome *outcome, const assay_trial_outcome *trial, report_reservation *out)
 {
     *out = report_is_log(trial) ? report_log_reservation(trial) : REPORT_UNRESERVED;
+    if (*out == REPORT_UNRESERVED && report_unjudged(outcome, trial) > 0)
+        *out = REPORT_NOT_FINITE;
     if (*out != REPORT_UNRESERVED)
         return ASSAY_OK;
     bool gap;

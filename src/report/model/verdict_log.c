@@ -229,6 +229,8 @@ void report_put_log_passed(const assay_outcome *outcome, const assay_trial_outco
     put_given_up(trial, out);
     if (trial->catalog.log.output && !trial->job_end)
         put_text("; how the job ended is not judged here: `assay why` says it", out);
+    if (any)
+        report_put_unjudged(outcome, trial, out);
     if (any && trial->catalog.format_count <= 1)
         put_text("; logs say nothing of weights and gradients", out);
     else if (!any)

@@ -71,7 +71,7 @@ typedef struct place {
     int severity; /* of the severest rule that found something; -1: none */
 } place;
 
-static int stand_without_findings(const assay_trial_outcome *trial, standing *out)
+static int stand_without_findings(const assay_outcome *outcome, const assay_trial_outcome *trial, standing *out)
 {
     static const standing of[] = {[REPORT_UNRESERVED] = SOUND,
                                   [REPORT_ENDED_BADLY] = ENDED_BADLY,
@@ -87,7 +87,7 @@ static int stand_without_findings(const assay_trial_outcome *trial, standing *ou
     } else if (trial->problems.losses > 0 || trial->unsafe) {
         *out = DAMAGED;
     } else {
-        status = report_reservation_of(trial, &reserved);
+        status = report_reservation_of(outcome, trial, &reserved);
         *out = of[reserved];
     }
     return status;
@@ -97,7 +97,7 @@ static int stand_without_findings(const assay_trial_outcome *trial, standing *ou
 static int find_place(const assay_outcome *outcome, const assay_trial_outcome *trial, place *out)
 {
     out->severity = -1;
-    const int status = stand_without_findings(trial, &out->is);
+    const int status = stand_without_findings(outcome, trial, &out->is);
     for (size_t i = 0; i < outcome->job->rule_count && trial->status == ASSAY_OK; i++) {
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         const bool found = rule.status == ASSAY_ISSUES_FOUND;
@@ -166,7 +166,8 @@ static void put_trials(const assay_report *report, const place *places, assay_bu
                   {DAMAGED, "is damaged", "are damaged"},
                   {FAILED, "could not be judged by every rule", "could not be judged by every rule"},
                   {ENDED_BADLY, "did not end well", "did not end well"},
-                  {NOT_FINITE, "has no finite values in some series", "have no finite values in some series"},
+                  {NOT_FINITE, "has values that are not finite and that no rule judged",
+                   "have values that are not finite and that no rule judged"},
                   {PARTIAL, "is not complete", "are not complete"}};
     size_t count[SOUND + 1] = {0}, said = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)

@@ -9,12 +9,12 @@
 #include "report/sections/sections.h"
 
 /* Is there something but findings for which nobody may call the trial good? */
-static bool is_broken(const assay_trial_outcome *trial, doc *d)
+static bool is_broken(const assay_outcome *outcome, const assay_trial_outcome *trial, doc *d)
 {
     report_reservation reserved;
     if (trial->status != ASSAY_OK || trial->problems.losses > 0 || trial->unsafe)
         return true;
-    doc_fail(d, report_reservation_of(trial, &reserved));
+    doc_fail(d, report_reservation_of(outcome, trial, &reserved));
     return reserved != REPORT_UNRESERVED;
 }
 
@@ -26,7 +26,7 @@ static doc_tone tone_of(const assay_report *report, doc *d)
         (report->bands && assay_band_report_fires(report->bands)))
         return DOC_BAD;
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        if (is_broken(&outcome->trials[t], d))
+        if (is_broken(outcome, &outcome->trials[t], d))
             tone = DOC_BROKEN;
         for (size_t i = 0; i < outcome->job->rule_count; i++)
             switch (report_rule_of(outcome, &outcome->trials[t], i, false).status) {
