@@ -46,6 +46,7 @@ enum { EVALUATIONS = 32, FEW_LEAST = 3 };
 #define ABOVE_BEGINNING 10   /* times the first loss: all of the last quarter */
 #define PLAIN_GAIN      0.02 /* of the first losses, and PLAIN_ERRORS: more than noise */
 #define PLAIN_ERRORS    2
+#define SAME_LOSS       1e-5  /* of a loss: as far as sums in another order differ */
 #define PLAIN_EVALUATED 0.005 /* of the first loss of evaluation */
 
 static const assay_param_def params[] = {
@@ -558,8 +559,38 @@ static bool each_has_a_loss(const assay_rule *rule, uint32_t tensor)
            !assay_trial_relation(rule->trial, tensor, 0).known;
 }
 
+/* Of a loss of one worker and one of another at the same steps of the mode: adds how many are the same, and how many are not. */
+static void count_same(const walk *a, const walk *b, uint64_t *same, uint64_t *unlike)
+{
+    for (uint64_t i = 0, k = 0; i < a->count && k < b->count;) {
+        const assay_row of_a = assay_series_row(a->series, a->rows[i]), of_b = assay_series_row(b->series, b->rows[k]);
+        const double apart = fabs(of_a.value[LOSS] - of_b.value[LOSS]);
+        if (of_a.step == of_b.step && in_mode(a, i)) {
+            *same += apart <= SAME_LOSS * fabs(of_a.value[LOSS]);
+            *unlike += !(apart <= SAME_LOSS * fabs(of_a.value[LOSS]));
+        }
+        i += of_a.step <= of_b.step;
+        k += of_b.step <= of_a.step;
+    }
+}
+
+/* Have workers one loss? So they have where they hold parts of one network; copies that learn alone have each their own. */
+static bool is_one_loss(const walk *w, const uint64_t *order, uint64_t count)
+{
+    walk first = *w, other = *w;
+    uint64_t same = 0, unlike = 0;
+    for (uint64_t i = 0; i < count; i += other.count) {
+        take_rows(&other, order, i, count);
+        if (i == 0 || assay_series_row(w->series, order[i]).tensor != assay_series_row(w->series, first.rows[0]).tensor)
+            first = other;
+        else
+            count_same(&first, &other, &same, &unlike);
+    }
+    return same >= HARM_LEAST && unlike == 0;
+}
+
 /* What the diagnosis asks before it calls wrong what healthy trainings have as well. */
-static void put_harm(const harm *h, assay_buf *json)
+static void put_harm(const harm *h, bool one_loss, assay_buf *json)
 {
     assay_put_format(json, "%s\"harm\": {\"seen\": ", json->size > 0 ? ", " : "");
     assay_json_put_number(json, h->seen);
@@ -571,7 +602,7 @@ static void put_harm(const harm *h, assay_buf *json)
         assay_json_put_number(json, h->setback[i].to);
         assay_put_format(json, "]");
     }
-    assay_put_format(json, "]}");
+    assay_put_format(json, one_loss ? "], \"one_loss\": true}" : "]}");
 }
 
 /* Judges the courses: first the last evaluation of each, then those before where all losses of the worker are bad. */
@@ -611,7 +642,7 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
     for (uint32_t i = 0; status == ASSAY_OK && i < assay_trial_workers(w->rule->trial); i++)
         well = well && (workers[i].gained || !(workers[i].trains || has_to_tell));
     if (status == ASSAY_OK && well && isfinite(h.seen))
-        put_harm(&h, assay_verdict_json(verdict));
+        put_harm(&h, is_one_loss(w, order, count), assay_verdict_json(verdict));
     free(row);
     free(loss);
     free(place);

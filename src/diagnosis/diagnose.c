@@ -177,7 +177,7 @@ static bool does_no_harm_to_losses(const suspect *s, const assay_course_facts *f
         return false;
     if (s->kind->proof == ASSAY_BY_REQUEST || is_of_other_steps(s, facts) ||
         (s->kind->proof == ASSAY_BY_STANDING && s->evidence->times > 1) || /* by turns */
-        (harm->well && facts->parts && is_of_parts(s->evidence)))
+        (harm->well && harm->one_loss && facts->parts && is_of_parts(s->evidence)))
         return true;
     const bool lasts = s->evidence->lasts || s->evidence->steps >= LASTING;
     if (s->kind->proof == ASSAY_PROVES_ITSELF || s->evidence->cut || !harm->well ||

@@ -76,8 +76,9 @@ typedef struct assay_data_change {
  * (rules/loss_harm.h). Steps are the trial's own. */
 enum { ASSAY_SETBACKS = 32 };
 typedef struct assay_course_harm {
-    bool well;    /* else nothing is known, and the rest is not set */
-    int64_t seen; /* what begins up to there is followed by enough losses to see it */
+    bool well;     /* else nothing is known, and the rest is not set */
+    bool one_loss; /* workers have the same at all steps: they hold parts of one network, or all is the same on them */
+    int64_t seen;  /* what begins up to there is followed by enough losses to see it */
     struct {
         int64_t from, to; /* what began in between may be why */
     } setback[ASSAY_SETBACKS];
@@ -97,9 +98,8 @@ typedef struct assay_course_facts {
     double inputs;     /* the usual magnitude of what training is fed, floating-point numbers; 0: unknown */
     bool never_gained; /* the loss of evaluation hardly came down while that of training did */
     int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
-    bool
-        parts; /* workers have one batch and other weights: parts of one network, or copies that nobody exchanges. Set by
-                   assay_diagnose() from the evidence */
+    bool parts; /* workers have one batch and other weights: parts of one network, or copies that nobody exchanges. Set
+                   by assay_diagnose() from the evidence */
     const char *away; /* ", worker_1, worker_4, ": workers that went through fewer steps than others and closed their
                           recordings, so that a step's number is not one and the same update on all. NULL: none */
     uint32_t workers; /* that the trial has; of two that differ nothing says which one is odd. 0: unknown */

@@ -170,6 +170,31 @@ def one_worker_is_not_well(folder):
         harm("one", lambda e: "harm" not in e), rule("another", "LossNotDecreasing", lambda e: e["harm"]["setbacks"] == [], worker="worker_0", **COURSE)]
 
 
+def shared(folder, apart, first=0):
+    """Three workers; the loss of the last is that of the others, but for a share at one step, and begins at `first`."""
+    made = Made(folder, workers=3, collections={"losses": "^loss$"})
+    for step in range(240):
+        loss = [DOWN[step]] * 2 + ([DOWN[step] * (1 + apart * (step == 99))] if step >= first else [])
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"loss": numpy.float64(x)} for w, x in enumerate(loss)})
+    return made.end()
+
+
+@case
+def one_loss(folder):
+    """As workers have that hold parts of one network."""
+    return shared(folder, 1e-6), [harm("one", lambda e: e["harm"]["one_loss"] is True), rule("alone", "LossNotDecreasing", lambda e: "one_loss" not in e["harm"], worker="worker_0", **COURSE)]
+
+
+@case
+def losses_of_their_own(folder):
+    return shared(folder, 1e-3), [harm("own", lambda e: "one_loss" not in e["harm"])]
+
+
+@case
+def one_loss_where_they_meet(folder):
+    return shared(folder, 0, 60), [harm("late", lambda e: e["harm"]["one_loss"] is True)]
+
+
 def evaluated_in_training(folder, looks):
     """Each eighth pass in TRAIN is one on held-out rows, of which no loss is taken; `looks`: a loss is taken of them, so they are trained on."""
     made, rng = Made(folder, collections={"losses": "^loss$"}), numpy.random.default_rng(78)

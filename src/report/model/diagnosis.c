@@ -389,7 +389,9 @@ static void take_harm(const cJSON *harm, assay_course_harm *taken)
     const cJSON *range;
     if (isnan(seen))
         return;
-    *taken = (assay_course_harm){.well = true, .seen = step_of(seen)};
+    *taken = (assay_course_harm){.well = true,
+                                 .one_loss = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(harm, "one_loss")),
+                                 .seen = step_of(seen)};
     cJSON_ArrayForEach(range, cJSON_GetObjectItemCaseSensitive(harm, "setbacks"))
     {
         const double from = cJSON_GetNumberValue(cJSON_GetArrayItem(range, 0));
@@ -420,7 +422,8 @@ static int take_away(const cJSON *away, report_diagnosis *out, const char **take
 
 /* Takes what LossNotDecreasing says of the course of the loss, WeightCourse of how far weights moved, Overfit of a
  * loss of evaluation that hardly came down, InputData of the magnitude of inputs and of where they changed,
- * MissingWorker of workers with steps of their own, and Confusion of classes that are taken for others. They come from members of the report, so a number may be anything. */
+ * MissingWorker of workers with steps of their own, and Confusion of classes that are taken for others. They come from
+ * members of the report, so a number may be anything. */
 static int take_facts(const report_rule *rule, report_diagnosis *out, assay_course_facts *facts)
 {
     int status = ASSAY_OK;

@@ -681,18 +681,18 @@ static void test_away(void)
     }
 }
 
-/* Workers that have one batch and were never equal hold parts of one network; either alone is a fault, and both are where the
- * losses are not well. */
+/* Workers that have one batch and one loss, and were never equal, hold parts of one network; with losses of their own they are
+ * copies that nobody exchanges. One batch or other weights alone are a fault, and both are where the losses are not well. */
 static void test_parts(void)
 {
-    for (int turn = 0; turn < 4; turn++) {
+    for (int turn = 0; turn < 5; turn++) {
         assay_course_facts facts = NO_FACTS;
         assay_evidence list[] = {evidence_of(0, "InputData", "shared", 0, ASSAY_ROLE_INPUT),
                                  evidence_of(1, "GradientNotSynchronized", "never", 0, ASSAY_ROLE_WEIGHT)};
         assay_diagnosis d;
         list[0].unasked = list[1].unasked = true;
         list[0].workers = "worker_1";
-        facts.harm = (assay_course_harm){.well = turn < 3, .seen = 300};
+        facts.harm = (assay_course_harm){.well = turn != 3, .one_loss = turn < 4, .seen = 300};
         diagnose(list + (turn == 1), turn == 1 || turn == 2 ? 1 : 2, &facts, &d);
         CU_ASSERT_EQUAL(d.cause[0].wrong, turn > 0);
         CU_ASSERT_EQUAL(d.cause[0].certainty, turn == 2 ? ASSAY_CERTAIN : ASSAY_LIKELY);
