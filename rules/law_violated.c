@@ -336,16 +336,16 @@ static uint32_t common_form(const form_counts *counts, int law)
     return v;
 }
 
-/* Of n rows of one tensor, those of a form; *some: how many. */
-static const judged *rows_of(const judged *list, uint64_t n, uint32_t variant, uint64_t *some)
+/* Of n rows of one tensor, where those of a form begin; *some: how many they are. */
+static uint64_t find_form(const judged *list, uint64_t n, uint32_t variant, uint64_t *some)
 {
     for (uint64_t k = 0; k < n; k += *some) {
         *some = same(list, k, n, true);
         if (list[k].variant == variant)
-            return list + k;
+            return k;
     }
     *some = 0;
-    return list;
+    return 0;
 }
 
 /* Of the forms of a loss that are looked at only where the usual ones do not hold, one that most of its rows keep, and
@@ -400,14 +400,20 @@ static uint32_t form_of(const judged *list, uint64_t n, const form_counts *count
     uint64_t some;
     if (!COMMON[list[0].law])
         return own_form(list, n);
-    const judged *rows = rows_of(list, n, common, &some);
-    const bool is_common = holds(rows, some);
+    const uint64_t at = find_form(list, n, common, &some);
+    const bool is_common = holds(list + at, some);
     for (uint64_t k = 0; k < n; k += some) {
         some = same(list, k, n, true);
         if (holds_everywhere(list + k, some) && (list[k].variant < common || !is_common))
             return list[k].variant;
     }
     return common;
+}
+
+/* Of n rows of one tensor, those of the form that counts; none where only others have it. */
+static judged *rows_that_count(judged *list, uint64_t n, const form_counts *counts, uint64_t *some)
+{
+    return list + find_form(list, n, form_of(list, n, counts), some);
 }
 
 /* Of n rows of one form of a tensor: what all workers wrote anew at a step was done on purpose, and is no error of one. */
@@ -595,9 +601,8 @@ static void excuse_begin(judged *list, uint64_t count, const form_counts *counts
         if (list[i].law != LAW_UPDATE)
             continue;
         first = first < i ? first : i;
-        const uint32_t variant = form_of(list + i, of, counts);
-        const judged *rows = rows_of(list + i, of, variant, &some);
-        if (!holds(rows, some) || !goes_by[variant])
+        const judged *rows = rows_that_count(list + i, of, counts, &some);
+        if (!holds(rows, some) || !goes_by[rows->variant])
             continue;
         memcpy(room + n, rows, some * sizeof *rows);
         n += some;
@@ -658,17 +663,16 @@ static int judge(const assay_rule *rule, const assay_series *series, judged *lis
         const uint32_t law = list[i].law;
         uint64_t some;
         n = same(list, i, count, false);
-        const uint32_t variant = form_of(list + i, n, &counts);
-        const judged *rows = rows_of(list + i, n, variant, &some);
-        excuse_anew(list + (rows - list), some);
-        const bool is_near = holds(rows, some), is_held = is_near && (law != LAW_UPDATE || goes_by[variant]);
+        judged *rows = rows_that_count(list + i, n, &counts, &some);
+        excuse_anew(rows, some);
+        const bool is_near = holds(rows, some), is_held = is_near && (law != LAW_UPDATE || goes_by[rows->variant]);
         tally[law].holding += is_held;
         tally[law].open += !is_held;
         tally[law].near += is_near && !is_held;
         for (uint64_t k = 0; is_held && k < some; k++)
             tally[law].undecided += rows[k].undecided;
         if (is_held && law == LAW_LOSS)
-            say_form(rule->trial, list[i].tensor, (int)variant, verdict);
+            say_form(rule->trial, list[i].tensor, (int)rows->variant, verdict);
         if (is_held && law == LAW_UPDATE) /* behind the moments */
             choose_moments(rule->trial, list[i].tensor, off);
         if (is_held && law == LAW_MOMENTS)
