@@ -619,14 +619,42 @@ static void excuse_begin(judged *list, uint64_t count, const form_counts *counts
     }
 }
 
+/* Rows that are not tested, though their law holds of their tensor. */
+typedef struct law_excused {
+    uint64_t count;
+    const judged *first; /* by its step */
+} law_excused;
+
 /* Of the tensors of a law. */
 typedef struct law_tally {
     uint64_t holding, open; /* open: no form of it holds */
     uint64_t near;          /* of these, it holds often enough, but is not what the optimizer does */
-    uint64_t undecided;     /* rows that are not tested, since most of their step do not keep it */
+    law_excused anew;       /* all workers wrote these anew */
+    law_excused undecided;  /* most of their step do not keep it either, or not until later */
 } law_tally;
 
-static void say_tally(const char *law, bool guessed, const law_tally *n, assay_verdict *verdict)
+static void count_excused(const judged *rows, uint64_t n, law_tally *tally)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        law_excused *of = rows[i].anew ? &tally->anew : &tally->undecided;
+        of->count += rows[i].undecided;
+        if (rows[i].undecided && (!of->first || rows[i].step < of->first->step))
+            of->first = &rows[i];
+    }
+}
+
+static void say_excused(const assay_trial *trial, const char *law, const law_excused *of, const char *why,
+                        assay_verdict *verdict)
+{
+    if (of->count > 0)
+        assay_verdict_message(
+            verdict, "The law '%s' is not tested of %" PRIu64 " values, first %s of %s at step %" PRId64 ": %s.", law,
+            of->count, assay_trial_tensor(trial, of->first->tensor), assay_trial_worker(trial, of->first->worker),
+            of->first->step, why);
+}
+
+static void say_tally(const assay_trial *trial, const char *law, bool guessed, const law_tally *n,
+                      assay_verdict *verdict)
 {
     if (n->holding > 0 && !guessed && n->open > 0)
         assay_verdict_message(verdict,
@@ -641,12 +669,9 @@ static void say_tally(const char *law, bool guessed, const law_tally *n, assay_v
                               " tensors keep it at most steps and not at others, "
                               "as if it was not what the optimizer does.",
                               law, n->near);
-    if (n->undecided > 0)
-        assay_verdict_message(verdict,
-                              "The law '%s' is not tested of %" PRIu64
-                              " values: most others of their worker and step do not keep it either, or not until "
-                              "later, or all workers wrote them anew.",
-                              law, n->undecided);
+    say_excused(trial, law, &n->anew, "all workers wrote them anew as a whole", verdict);
+    say_excused(trial, law, &n->undecided,
+                "most others of their worker and step do not keep it either, or not until later", verdict);
 }
 
 static int judge(const assay_rule *rule, const assay_series *series, judged *list, uint64_t count, moments_off *off,
@@ -669,8 +694,8 @@ static int judge(const assay_rule *rule, const assay_series *series, judged *lis
         tally[law].holding += is_held;
         tally[law].open += !is_held;
         tally[law].near += is_near && !is_held;
-        for (uint64_t k = 0; is_held && k < some; k++)
-            tally[law].undecided += rows[k].undecided;
+        if (is_held)
+            count_excused(rows, some, &tally[law]);
         if (is_held && law == LAW_LOSS)
             say_form(rule->trial, list[i].tensor, (int)rows->variant, verdict);
         if (is_held && law == LAW_UPDATE) /* behind the moments */
@@ -681,7 +706,7 @@ static int judge(const assay_rule *rule, const assay_series *series, judged *lis
             status = add_workers(series, rows, some, off, assay_verdict_findings(verdict));
     }
     for (int law = 0; law < LAWS; law++)
-        say_tally(tests[law], GUESSED[law], &tally[law], verdict);
+        say_tally(rule->trial, tests[law], GUESSED[law], &tally[law], verdict);
     return status;
 }
 

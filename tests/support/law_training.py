@@ -8,19 +8,19 @@ SINGLE = numpy.float32
 
 
 class Training:
-    """A perceptron with relu, two workers that average gradients. `fault(step, worker, tensors)` changes what is recorded of a
+    """A perceptron with relu, workers (two, or one) that average gradients. `fault(step, worker, tensors)` changes what is recorded of a
     pass; `drift(step, worker, weights, state)` what the optimizer has left. Halves are not rounded: numbers are float32."""
 
-    def __init__(self, optimizer="adam", fault=None, drift=None, rate=0.01, factors=None, end=STEPS):
-        self.end = end  # of worker_1
+    def __init__(self, optimizer="adam", fault=None, drift=None, rate=0.01, factors=None, end=STEPS, workers=2):
+        self.end, self.workers = end, workers  # end: of worker_1
         self.random = numpy.random.default_rng(7)
         self.optimizer, self.rate = optimizer, SINGLE(rate)
         self.fault, self.drift = fault or (lambda *a: None), drift or (lambda *a: None)
         self.round = factors or (lambda x: x)
         shapes = {"Net_fc1.weight": (HIDDEN, INPUTS), "Net_fc1.bias": (HIDDEN,), "Net_fc2.weight": (OUTPUTS, HIDDEN), "Net_fc2.bias": (OUTPUTS,)}
         weights = {name: self.normal(shape, 0.3) for name, shape in shapes.items()}
-        self.weights = [{name: w.copy() for name, w in weights.items()} for _ in range(2)]
-        self.state = [{}, {}]
+        self.weights = [{name: w.copy() for name, w in weights.items()} for _ in range(workers)]
+        self.state = [{} for _ in range(workers)]
 
     def normal(self, shape, scale=1.0):
         return (self.random.normal(size=shape) * scale).astype(SINGLE)
@@ -62,12 +62,12 @@ class Training:
             w[name] = w[name] * SINGLE(1 - self.rate * decay) - self.rate * m / (numpy.sqrt(v) + SINGLE(1e-8))
 
     def write(self, folder):
-        made = Made(folder, workers=2)
+        made = Made(folder, workers=self.workers)
         for step in range(STEPS):
-            saved = [self.run_pass(step, w) for w in range(2)]
+            saved = [self.run_pass(step, w) for w in range(self.workers)]
             made.step(step, "TRAIN", step, {"worker_%d" % w: t for w, t in enumerate(saved) if w == 0 or step < self.end})
-            for w in range(2):
+            for w in range(self.workers):
                 for name in self.weights[w]:
-                    self.update(w, name, (saved[0]["gradient/" + name] + saved[1]["gradient/" + name]) / SINGLE(2), step)
+                    self.update(w, name, sum(t["gradient/" + name] for t in saved) / SINGLE(self.workers), step)
                 self.drift(step, w, self.weights[w], self.state[w])
         return made.end()
