@@ -71,3 +71,19 @@ class Training:
                     self.update(w, name, sum(t["gradient/" + name] for t in saved) / SINGLE(self.workers), step)
                 self.drift(step, w, self.weights[w], self.state[w])
         return made.end()
+
+
+def first(note="", **expected):
+    """The strongest finding of the first step that has one has these members, and its remark these words."""
+    def same(entry):
+        found = entry["findings"]
+        here = [f for f in found if f["step"] == found[0]["step"]] if found else []
+        strongest = max(here, key=lambda f: f["value"] / f["threshold"], default={})
+        return entry["status"] == "IssuesFound" and all(strongest.get(k) == v for k, v in expected.items()) and note in strongest["note"]
+    return same
+
+
+def quiet(least, *untested):
+    """No findings, and what was not tested is said: nothing else was left out."""
+    return lambda entry: entry["status"] == "NoIssuesFound" and entry["datapoints"] >= least and (
+        all(words in entry["message"] for words in untested) and entry["message"].count("not tested") == len(untested))
