@@ -26,120 +26,125 @@ typedef struct entry {
 #define COLLECTIVE                                                                                                     \
     "collective|allreduce|all_reduce|all-reduce|allgather|all_gather|all-gather|reduce_scatter|reducescatter|"         \
     "broadcast|alltoall|all_to_all|nccl|rccl|hccl|xccl|gloo"
+#define HTTP "http|status|response|client error|server error|url"
 #define WAITED                                                                                                         \
     "timed out|timeout|times out|time out|deadline|stuck|=hang|=hangs|=hung|did not respond|not responding|heartbeat"
 #define WRONG                                                                                                          \
     "error|fail|fault|unable|cannot|can't|could not|couldn't|invalid|illegal|abort|exception|corrupt|missing|mismatch"
 
 /* What says more stands first. */
-static const entry ENTRIES[] =
-    {
-        {ASSAY_ENDING_shared_memory,
-         ASSAY_LOG_CAUSE,
-         {"/dev/shm|shared memory|shm_open|shmget",
-          "no space|too small|bus error|insufficient|unable|failed|cannot|full"}},
-        {ASSAY_ENDING_gpu_memory,
-         ASSAY_LOG_CAUSE,
-         {"out of memory|out_of_memory|allocation fail|failed to alloc|alloc failed|alloc_failed|insufficient memory|not enough memory|resource_exhausted|resource exhausted|no memory",
-          DEVICE}},
-        {ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE, {"device memory", WRONG "|exhausted|gone|used up"}},
-        {ASSAY_ENDING_disk,
-         ASSAY_LOG_CAUSE,
-         {"no space left|disk full|disk is full|enospc|quota exceeded|quotaexceeded|disk quota|edquot|over quota|read-only file system|erofs|input/output error|stale file handle|stale nfs|remote i/o|i/o error|structure needs cleaning|database is locked|transport endpoint"}},
-        {ASSAY_ENDING_disk, ASSAY_LOG_CAUSE, {"quota", "exceed|limit|used up|full"}},
-        {ASSAY_ENDING_host_memory,
-         ASSAY_LOG_EITHER,
-         {"out of memory|out-of-memory|=oom|oomkill|oom-kill|oom_kill|cannot allocate memory|enomem|memoryerror|outofmemory|bad_alloc|bad alloc|memory limit|exceeded memory|insufficient memory|not enough memory"}},
-        {ASSAY_ENDING_limits,
-         ASSAY_LOG_CAUSE,
-         {"too many open files|emfile|enfile|too many processes|can't start new thread|cannot fork|fork failed|fork: retry|resource temporarily unavailable|pids limit|locked memory|memlock|no locks available"}},
-        {ASSAY_ENDING_port,
-         ASSAY_LOG_CAUSE,
-         {"address already in use|eaddrinuse|port is already|port already|failed to bind|bind failed|cannot bind|unable to bind"}},
-        {ASSAY_ENDING_nan_stop,
-         ASSAY_LOG_CAUSE,
-         {"=nan|=nans|=inf|non-finite|not finite|nonfinite|infinite", "loss|grad|norm|activation|weight"}},
-        {ASSAY_ENDING_time_limit,
-         ASSAY_LOG_CAUSE,
-         {"time limit|timelimit|walltime|wall time|wallclock|wall clock|run limit|runlimit|max runtime|max_runtime|maximum runtime|execution time",
-          "exceed|reached|expired|over|limit|hit"}},
-        {ASSAY_ENDING_preempted,
-         ASSAY_LOG_CAUSE,
-         {"preempted|preemption|spot interruption|interruption notice|evicted|instance reclaim|reclaimed"}},
-        {ASSAY_ENDING_cancelled, ASSAY_LOG_CAUSE, {"cancelled by|canceled by|revoked"}},
-        {ASSAY_ENDING_node_failure,
-         ASSAY_LOG_EITHER,
-         {"node fail|host is down|node is down|node down|node unreachable|lost node|lost contact with|machine check|kernel panic|node is not ready|host maintenance|hardware failure"}},
-        {ASSAY_ENDING_permission,
-         ASSAY_LOG_CAUSE,
-         {"permission denied|permission_denied|eacces|operation not permitted|eperm|access denied|accessdenied|access is denied|unauthorized|unauthenticated|not authorized|forbidden|authentication|invalid token|token expired|invalid api key|api key|gated repo|403 client|401 client|=401|=403"}},
-        {ASSAY_ENDING_permission,
-         ASSAY_LOG_CAUSE,
-         {"credential|license|licence|certificate|keytab|kerberos",
-          "expired|invalid|denied|fail|refused|not found|missing|no valid|unable|could not|checkout"}},
-        {ASSAY_ENDING_import,
-         ASSAY_LOG_CAUSE,
-         {"no module named|cannot import|shared object|cannot find module|package not found|no matching distribution|unable to locate a modulefile|modulefile|=lmod"}},
-        {ASSAY_ENDING_version,
-         ASSAY_LOG_CAUSE,
-         {"incompatible|version mismatch|unsupported version|wrong version|is too old|too new|not compatible|undefined symbol|compute capability|requires python|requires version"}},
-        {ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE, {"no such file or directory|filenotfound"}},
-        {ASSAY_ENDING_device_assert, ASSAY_LOG_EITHER, {"device-side assert|device side assert"}},
-        {ASSAY_ENDING_collective_timeout, ASSAY_LOG_CONSEQUENCE, {COLLECTIVE, WAITED}},
-        {ASSAY_ENDING_rendezvous,
-         ASSAY_LOG_EITHER,
-         {"rendezvous|registration|barrier|coordinator|coordination service|init_process_group|connectfullmesh|process group|master node|initialization",
-          WAITED "|fail"}},
-        {ASSAY_ENDING_gpu_fault,
-         ASSAY_LOG_EITHER,
-         {DEVICE "|nvlink|nvswitch|fabric manager",
-          "ecc|uncorrectable|uncorrected|fell off|fallen off|is lost|was lost|hardware|halted|unhealthy|not found|no device|not detected|acquire|driver|reset|hung|not responding|xid"}},
-        {ASSAY_ENDING_gpu_fault, ASSAY_LOG_EITHER, {"nvlink|nvswitch|fabric manager|multicast memory", WRONG}},
-        {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {DEVICE, WRONG}},
-        {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {"kernel", "launch", WRONG}},
-        {ASSAY_ENDING_network,
-         ASSAY_LOG_CONSEQUENCE,
-         {"connection reset|econnreset|connection closed|closed by peer|closed the connection|connection aborted|econnaborted|connection abort|broken pipe|epipe|lost connection|connection lost|socket closed|remote process|end of file on connection|peer closed"}},
-        {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {"no heartbeat|lack of heartbeat|missed heartbeat|heartbeat timeout|connection refused|econnrefused|connection timed out|etimedout|no route to host|ehostunreach|network is unreachable|enetunreach|unreachable|unknown host|host not found|name resolution|name or service|getaddrinfo|=dns|unavailable|deadline exceeded|deadline_exceeded|service unavailable|bad gateway|gateway timeout|too many requests|internal server error|=502|=503|=504|=429|ssl error|=tls|handshake|max retries exceeded|connect timeout|read timed out|could not connect|unable to connect|failed to connect|can't connect|cannot connect"}},
-        {ASSAY_ENDING_network,
-         ASSAY_LOG_EITHER,
-         {"socket|connect|infiniband|mlx5|ibv_|rdma|=efa|libfabric|=ofi|ucx|=ucp|=rpc|rpcclient|grpc|tcp|endpoint|network|netregmr|remote|peer|" COLLECTIVE,
-          WRONG "|" WAITED "|lost|closed|refused|reset|broke|gone"}},
-        {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {"timed out"}},
-        {ASSAY_ENDING_data,
-         ASSAY_LOG_CAUSE,
-         {"corrupt|truncated|checksum|=crc|malformed|unexpected end of|decode error|decoding|utf-8|data_loss|bad magic|parse error|parsing error|not in gzip|invalid header"}},
-        {ASSAY_ENDING_checkpoint_load,
-         ASSAY_LOG_CAUSE,
-         {"checkpoint|state_dict|state dict|safetensors|ckpt", WRONG "|incompatible|not found",
-          "load|restor|resum|read|shape|missing|unexpected|mismatch"}},
-        {ASSAY_ENDING_missing_file,
-         ASSAY_LOG_CAUSE,
-         {"no such file|enoent|file not found|directory not found|does not exist|doesn't exist|no such bucket|nosuchkey|not_found:|command not found|cannot open|can't open|could not open|unable to open|cannot find|can't find|could not find|couldn't find|cannot access"}},
-        {ASSAY_ENDING_arguments,
-         ASSAY_LOG_CAUSE,
-         {"unrecognized|unrecognised|unknown option|unknown argument|unknown flag|invalid option|invalid argument|missing operand|missing argument|missing required|bad option|invalid value|required argument|unexpected argument|invalid choice|illegal option|usage:|invalid config|configuration error|unknown key|must be a|must be one of|expected one of"}},
-        {ASSAY_ENDING_crash, ASSAY_LOG_CAUSE, {"segmentation fault|segfault|sigsegv|sigbus|bus error|sigill|illegal instruction|sigfpe|floating point exception|access violation|stack overflow|=signal 11|=signal 7|=signal 4|=signal 8|code 139|code 135|code 132|code 136|code -11|code -7|code -8|code -4|exitcode 139|exitcode 135"}},
-        {ASSAY_ENDING_crash,
-         ASSAY_LOG_EITHER,
-         {"sigabrt|core dumped|abort()|aborted|assertion failed|check failed|panicked|fatal signal|double free|heap corruption|terminate called|=signal 6|code 134|code -6|exitcode 134|exit code: 134|process received signal"}},
-        {ASSAY_ENDING_worker_killed,
-         ASSAY_LOG_EITHER,
-         {"worker|actor|subprocess|child process|dataloader|data loader",
-          "died|killed|exited unexpectedly|terminated unexpectedly|crashed|has died|dead"}},
-        {ASSAY_ENDING_signal,
-         ASSAY_LOG_EITHER,
-         {"sigkill|=signal 9|signal: killed|code 137|code: 137|code -9|exitcode 137|was killed|been killed|=killed"}},
-        {ASSAY_ENDING_signal,
-         ASSAY_LOG_CONSEQUENCE,
-         {"sigterm|sigint|sighup|=signal 15|=signal 2|code 143|code: 143|code -15|code 130|exitcode 143|termination signal|=terminated|=interrupted"}},
-        {ASSAY_ENDING_data,
-         ASSAY_LOG_CAUSE,
-         {"dataset|tokenizer|data shard|tfrecord|webdataset|parquet|arrow|jsonl", WRONG}},
-        {ASSAY_ENDING_launcher,
-         ASSAY_LOG_EITHER,
-         {"srun|sbatch|salloc|slurm|spank|pyxis|enroot|singularity|apptainer|docker|podman|container|=image|munge|mpirun|mpiexec|orted|prted|pmix|pmi2|qsub|bsub|=flux|launch|allocation|job script|prolog|ssh",
-          WRONG "|refused|expired|non-zero|nonzero|not available|rejected|exited with|unspecified"}},
+static const entry
+    ENTRIES
+        [] =
+            {
+                {ASSAY_ENDING_shared_memory,
+                 ASSAY_LOG_CAUSE,
+                 {"/dev/shm|shared memory|shm_open|shmget",
+                  "no space|too small|bus error|insufficient|unable|failed|cannot|full"}},
+                {ASSAY_ENDING_gpu_memory,
+                 ASSAY_LOG_CAUSE,
+                 {"out of memory|out_of_memory|allocation fail|failed to alloc|alloc failed|alloc_failed|insufficient memory|not enough memory|resource_exhausted|resource exhausted|no memory",
+                  DEVICE}},
+                {ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE, {"device memory", WRONG "|exhausted|gone|used up"}},
+                {ASSAY_ENDING_disk,
+                 ASSAY_LOG_CAUSE,
+                 {"no space left|disk full|disk is full|enospc|quota exceeded|quotaexceeded|disk quota|edquot|over quota|read-only file system|erofs|input/output error|stale file handle|stale nfs|remote i/o|i/o error|structure needs cleaning|database is locked|transport endpoint"}},
+                {ASSAY_ENDING_disk, ASSAY_LOG_CAUSE, {"quota", "exceed|limit|used up|full"}},
+                {ASSAY_ENDING_host_memory,
+                 ASSAY_LOG_EITHER,
+                 {"out of memory|out-of-memory|=oom|oomkill|oom-kill|oom_kill|cannot allocate memory|enomem|memoryerror|outofmemory|bad_alloc|bad alloc|memory limit|exceeded memory|insufficient memory|not enough memory"}},
+                {ASSAY_ENDING_limits,
+                 ASSAY_LOG_CAUSE,
+                 {"too many open files|emfile|enfile|too many processes|can't start new thread|cannot fork|fork failed|fork: retry|resource temporarily unavailable|pids limit|locked memory|memlock|no locks available"}},
+                {ASSAY_ENDING_port,
+                 ASSAY_LOG_CAUSE,
+                 {"address already in use|eaddrinuse|port is already|port already|failed to bind|bind failed|cannot bind|unable to bind"}},
+                {ASSAY_ENDING_nan_stop,
+                 ASSAY_LOG_CAUSE,
+                 {"=nan|=nans|=inf|non-finite|not finite|nonfinite|infinite", "loss|grad|norm|activation|weight"}},
+                {ASSAY_ENDING_time_limit,
+                 ASSAY_LOG_CAUSE,
+                 {"time limit|timelimit|walltime|wall time|wallclock|wall clock|run limit|runlimit|max runtime|max_runtime|maximum runtime|execution time",
+                  "exceed|reached|expired|=over|limit|=hit"}},
+                {ASSAY_ENDING_preempted,
+                 ASSAY_LOG_CAUSE,
+                 {"preempted|preemption|spot interruption|interruption notice|evicted|instance reclaim|reclaimed"}},
+                {ASSAY_ENDING_cancelled, ASSAY_LOG_CAUSE, {"cancelled by|canceled by|revoked"}},
+                {ASSAY_ENDING_node_failure,
+                 ASSAY_LOG_EITHER,
+                 {"node fail|host is down|node is down|node down|node unreachable|lost node|lost contact with|machine check|kernel panic|node is not ready|host maintenance|hardware failure"}},
+                {ASSAY_ENDING_permission,
+                 ASSAY_LOG_CAUSE,
+                 {"permission denied|permission_denied|eacces|operation not permitted|eperm|access denied|accessdenied|access is denied|unauthorized|unauthenticated|not authorized|forbidden|authentication|invalid token|token expired|invalid api key|api key|gated repo|403 client|401 client"}},
+                {ASSAY_ENDING_permission, ASSAY_LOG_CAUSE, {HTTP, "=401|=403"}},
+                {ASSAY_ENDING_permission,
+                 ASSAY_LOG_CAUSE,
+                 {"credential|license|licence|certificate|keytab|kerberos",
+                  "expired|invalid|denied|fail|refused|not found|missing|no valid|unable|could not|checkout"}},
+                {ASSAY_ENDING_import,
+                 ASSAY_LOG_CAUSE,
+                 {"no module named|cannot import|shared object|cannot find module|package not found|no matching distribution|unable to locate a modulefile|modulefile|=lmod"}},
+                {ASSAY_ENDING_version,
+                 ASSAY_LOG_CAUSE,
+                 {"incompatible|version mismatch|unsupported version|wrong version|is too old|too new|not compatible|undefined symbol|compute capability|requires python|requires version"}},
+                {ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE, {"no such file or directory|filenotfound"}},
+                {ASSAY_ENDING_device_assert, ASSAY_LOG_EITHER, {"device-side assert|device side assert"}},
+                {ASSAY_ENDING_collective_timeout, ASSAY_LOG_CONSEQUENCE, {COLLECTIVE, WAITED}},
+                {ASSAY_ENDING_rendezvous,
+                 ASSAY_LOG_EITHER,
+                 {"rendezvous|registration|barrier|coordinator|coordination service|init_process_group|connectfullmesh|process group|master node|initialization",
+                  WAITED "|fail"}},
+                {ASSAY_ENDING_gpu_fault,
+                 ASSAY_LOG_EITHER,
+                 {DEVICE "|nvlink|nvswitch|fabric manager",
+                  "ecc|uncorrectable|uncorrected|fell off|fallen off|is lost|was lost|hardware|halted|unhealthy|not found|no device|not detected|acquire|driver|reset|hung|not responding|xid"}},
+                {ASSAY_ENDING_gpu_fault, ASSAY_LOG_EITHER, {"nvlink|nvswitch|fabric manager|multicast memory", WRONG}},
+                {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {DEVICE, WRONG}},
+                {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {"kernel", "launch", WRONG}},
+                {ASSAY_ENDING_network, ASSAY_LOG_CONSEQUENCE, {"connection reset|econnreset|connection closed|closed by peer|closed the connection|connection aborted|econnaborted|connection abort|broken pipe|epipe|lost connection|connection lost|socket closed|remote process|end of file on connection|peer closed"}},
+                {ASSAY_ENDING_network,
+                 ASSAY_LOG_EITHER,
+                 {"no heartbeat|lack of heartbeat|missed heartbeat|heartbeat timeout|connection refused|econnrefused|connection timed out|etimedout|no route to host|ehostunreach|network is unreachable|enetunreach|unreachable|unknown host|host not found|name resolution|name or service|getaddrinfo|=dns|unavailable|deadline exceeded|deadline_exceeded|service unavailable|bad gateway|gateway timeout|too many requests|internal server error|ssl error|=tls|handshake|max retries exceeded|connect timeout|read timed out|could not connect|unable to connect|failed to connect|can't connect|cannot connect"}},
+                {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {HTTP, "=429|=500|=502|=503|=504"}},
+                {ASSAY_ENDING_network,
+                 ASSAY_LOG_EITHER,
+                 {"socket|connect|infiniband|mlx5|ibv_|rdma|=efa|libfabric|=ofi|ucx|=ucp|=rpc|rpcclient|grpc|tcp|endpoint|network|netregmr|remote|peer|" COLLECTIVE,
+                  WRONG "|" WAITED "|lost|closed|refused|reset|broke|gone"}},
+                {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {"timed out"}},
+                {ASSAY_ENDING_data,
+                 ASSAY_LOG_CAUSE,
+                 {"corrupt|truncated|checksum|=crc|malformed|unexpected end of|decode error|decoding|utf-8|data_loss|bad magic|parse error|parsing error|not in gzip|invalid header"}},
+                {ASSAY_ENDING_checkpoint_load,
+                 ASSAY_LOG_CAUSE,
+                 {"checkpoint|state_dict|state dict|safetensors|ckpt", WRONG "|incompatible|not found",
+                  "load|restor|resum|read|shape|missing|unexpected|mismatch"}},
+                {ASSAY_ENDING_missing_file,
+                 ASSAY_LOG_CAUSE,
+                 {"no such file|enoent|file not found|directory not found|does not exist|doesn't exist|no such bucket|nosuchkey|not_found:|command not found|cannot open|can't open|could not open|unable to open|cannot find|can't find|could not find|couldn't find|cannot access"}},
+                {ASSAY_ENDING_arguments,
+                 ASSAY_LOG_CAUSE,
+                 {"unrecognized|unrecognised|unknown option|unknown argument|unknown flag|invalid option|invalid argument|missing operand|missing argument|missing required|bad option|invalid value|required argument|unexpected argument|invalid choice|illegal option|usage:|invalid config|configuration error|unknown key|must be a|must be one of|expected one of"}},
+                {ASSAY_ENDING_crash, ASSAY_LOG_CAUSE, {"segmentation fault|segfault|sigsegv|sigbus|bus error|sigill|illegal instruction|sigfpe|floating point exception|access violation|stack overflow|=signal 11|=signal 7|=signal 4|=signal 8|code 139|code 135|code 132|code 136|code -11|code -7|code -8|code -4|exitcode 139|exitcode 135"}},
+                {ASSAY_ENDING_crash,
+                 ASSAY_LOG_EITHER,
+                 {"sigabrt|core dumped|abort()|aborted|assertion failed|check failed|panicked|fatal signal|double free|heap corruption|terminate called|=signal 6|code 134|code -6|exitcode 134|exit code: 134|process received signal"}},
+                {ASSAY_ENDING_worker_killed,
+                 ASSAY_LOG_EITHER,
+                 {"worker|actor|subprocess|child process|dataloader|data loader",
+                  "died|killed|exited unexpectedly|terminated unexpectedly|crashed|has died|dead"}},
+                {ASSAY_ENDING_signal,
+                 ASSAY_LOG_EITHER,
+                 {"sigkill|=signal 9|signal: killed|code 137|code: 137|code -9|exitcode 137|was killed|been killed|=killed"}},
+                {ASSAY_ENDING_signal,
+                 ASSAY_LOG_CONSEQUENCE,
+                 {"sigterm|sigint|sighup|=signal 15|=signal 2|code 143|code: 143|code -15|code 130|exitcode 143|termination signal|=terminated|=interrupted"}},
+                {ASSAY_ENDING_data,
+                 ASSAY_LOG_CAUSE,
+                 {"dataset|tokenizer|data shard|tfrecord|webdataset|parquet|arrow|jsonl", WRONG}},
+                {ASSAY_ENDING_launcher,
+                 ASSAY_LOG_EITHER,
+                 {"srun|sbatch|salloc|slurm|spank|pyxis|enroot|singularity|apptainer|docker|podman|container|=image|munge|mpirun|mpiexec|orted|prted|pmix|pmi2|qsub|bsub|=flux|launch|allocation|job script|prolog|ssh",
+                  WRONG "|refused|expired|non-zero|nonzero|not available|rejected|exited with|unspecified"}},
 };
 
 static bool is_word_byte(char c)
@@ -194,19 +199,72 @@ bool joblog_guess(const char *text, size_t length, assay_ending *ending, assay_l
 
 /* ---- does a line speak of an error? ---- */
 
-/* Words that texts of other kinds hardly have, and words that count only behind the name of a program: "sleep: missing operand". */
+/* Words that texts of other kinds hardly have. */
 static const char LOUD[] =
-    "error|fatal|exception|panic|abort|sigsegv|sigbus|sigill|sigfpe|sigabrt|sigkill|sigterm|segmentation fault|segfault|"
-    "core dumped|exit code|exitcode|non-zero|command not found|no such file|died from signal|out of memory|failed:|failed to";
+    "sigsegv|sigbus|sigill|sigfpe|sigabrt|sigkill|sigterm|segmentation fault|segfault|core dumped|exit code|exitcode|"
+    "non-zero|command not found|no such file|died from signal|out of memory|failed:|failed to";
+/* Words that count only behind the name of a program: "sleep: missing operand". */
 static const char LOUD_OF_PROGRAM[] =
-    "failed|failure|killed|crash|unable to|cannot|could not|couldn't|can't|unrecognized|unrecognised|denied|died|"
-    "missing|is lost|lost |has been lost|refused|timed out|no such|lack of|no heartbeat|exited|terminated|stopping";
+    "failed|failure|killed|crashed|unable to|cannot|could not|couldn't|can't|unrecognized|unrecognised|denied|died|"
+    "missing|is lost|lost |has been lost|refused|timed out|no such|lack of|no heartbeat|exited|terminated|stopping|"
+    "=aborted|=aborting|=panicked";
 static const char QUIET[] =
     "no error|0 error|without error|error rate|error_rate|squared error|absolute error|error:0|error: 0|errors: 0|errors=0|"
-    "0 failed|failed: 0|failed=0|no failure|0 failures|retry|ignor|skip|dropped|warning|warn |deprecat|not an error|exit code 0|"
-    "exit code: 0|exitcode: 0|exited with code 0|fall back|falling back|if you|is not set|can be ";
+    "0 failed|failed: 0|failed=0|no failure|0 failures|retry|trying again|ignor|skip|dropped|warning|warn |deprecat|"
+    "not an error|exit code 0|exit code: 0|exitcode: 0|exit code is 0|exited with code 0|fall back|falling back|if you|"
+    "is not set|can be |: none|=passed|=xfail|... ok|handler for|handlers for|handler:|trap ";
+/* What is named by a noun for an error, where it is no label: "an error occurred", "error in step 7". */
+static const char *const BEHIND[] = {"in ", "at ", "while ", "during ", "when ", "on ", "from ", "occurred", "code"};
+static const char *const BEFORE[] = {"fatal ", "internal ", "runtime ", "unhandled ", "uncaught ", "unexpected "};
 
-/* "error 0.0213", "error: 1.2e-3": a measure, and no error. */
+/* Does one of a list of texts begin there, or end there? */
+static bool is_one_of(const char *const *list, size_t count, const char *text, size_t length, bool at_end)
+{
+    bool is = false;
+    for (size_t i = 0; i < count && !is; i++) {
+        const size_t size = strlen(list[i]);
+        is = size <= length && memcmp(at_end ? text + length - size : text, list[i], size) == 0;
+    }
+    return is;
+}
+
+static bool is_large(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* Does the noun at [from, to) of a text say that something failed? It is a label ("error: ..."), begins the text, is written large,
+ * or stands behind the name of a library ("HCCL error 7") or among words that say so. It is none in a name ("on_error", "--abort-on-nan"),
+ * a heading ("name error time") or where several are counted ("errors by class"). `low` is the text in small letters. */
+static bool is_said(const char *text, const char *low, size_t length, size_t from, size_t to)
+{
+    if (is_large(text[from]) && is_large(text[from + 1]))
+        return true;
+    size_t begin = from;
+    while (begin > 0 && (assay_is_digit(low[begin - 1]) || (low[begin - 1] >= 'a' && low[begin - 1] <= 'z')))
+        begin--;
+    const char before = begin > 0 ? low[begin - 1] : ' ', behind = to < length ? low[to] : ' ';
+    if (strchr("_-/", before) || strchr("_-/", behind) || (behind >= 'a' && behind <= 'z'))
+        return false;
+    return begin == 0 || strchr(":!([", behind) ||
+           (begin > 3 && before == ' ' && is_large(text[begin - 2]) && is_large(text[begin - 3]) &&
+            is_large(text[begin - 4])) ||
+           (to < length && is_one_of(BEHIND, sizeof BEHIND / sizeof *BEHIND, low + to + 1, length - to - 1, false)) ||
+           is_one_of(BEFORE, sizeof BEFORE / sizeof *BEFORE, low, begin, true);
+}
+
+static bool names_error(const char *text, const char *low, size_t length)
+{
+    static const char *const nouns[] = {"error", "fatal", "exception", "panic", "abort"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
+        for (const char *from = low, *at;
+             !is && (at = joblog_find(from, length - (size_t)(from - low), nouns[i])) != NULL; from = at + 1)
+            is = is_said(text, low, length, (size_t)(at - low), (size_t)(at - low) + strlen(nouns[i]));
+    return is;
+}
+
+/* "error 0.0213", "error: 1e-3", "error 12%": a measure, and no error. */
 static bool is_measure(const char *low, size_t length)
 {
     static const char word[] = "error";
@@ -217,7 +275,10 @@ static bool is_measure(const char *low, size_t length)
     const size_t begin = from;
     while (from < length && assay_is_digit(low[from]))
         from++;
-    return from > begin && from + 1 < length && low[from] == '.' && assay_is_digit(low[from + 1]);
+    if (from == begin || from >= length)
+        return false;
+    return low[from] == '%' || (from + 1 < length && ((low[from] == '.' && assay_is_digit(low[from + 1])) ||
+                                                      (low[from] == 'e' && strchr("+-0123456789", low[from + 1]))));
 }
 
 /* The level that stands among the first bytes of a line: 1 an error, -1 less than one, 0 none. */
@@ -232,8 +293,8 @@ static int level_of(const char *text, size_t length)
     int level = 0;
     if (length > 5 && strchr("IWEF", text[0]) && assay_is_digit(text[1]) && assay_is_digit(text[2]) &&
         assay_is_digit(text[3]) && assay_is_digit(text[4]))
-        level = text[0] == 'E' || text[0] == 'F' ? 1 : -1;     /* as glog writes it */
-    const char *first = joblog_find(text, front, "NCCL WARN"); /* which is its word for an error */
+        level = text[0] == 'E' || text[0] == 'F' ? 1 : -1; /* as glog writes it */
+    const char *first = NULL;
     for (size_t i = 0; i < sizeof errors / sizeof *errors && level == 0; i++) {
         const char *at = joblog_find(text, front, errors[i]);
         first = at && (!first || at < first) ? at : first;
@@ -246,6 +307,18 @@ static int level_of(const char *text, size_t length)
     return level;
 }
 
+/* Is it a row of a table, what a shell was told to do ("set -x"), an option that a usage explains, a test that begins or is well, or
+ * what a configure script looks for? */
+static bool is_row(const char *text, size_t length)
+{
+    static const char *const begins[] = {"|", "+ ", "--", "[ RUN ", "[       OK ]", "checking "};
+    while (length > 0 && *text == ' ') {
+        text++;
+        length--;
+    }
+    return is_one_of(begins, sizeof begins / sizeof *begins, text, length, false);
+}
+
 bool joblog_speaks_of_error(const joblog_line *line)
 {
     char low[LOOKED_AT];
@@ -253,9 +326,11 @@ bool joblog_speaks_of_error(const joblog_line *line)
     if (line->body_length == 0 || level < 0)
         return false;
     const size_t size = joblog_lower(line->body, line->body_length, low, sizeof low);
-    if (has_one(low, size, QUIET) || is_measure(low, size))
+    if (has_one(low, size, QUIET) || is_measure(low, size) || joblog_find(low, size, "%|") /* a progress bar */ ||
+        is_row(line->text, line->length))
         return false;
     const char *blank = memchr(low, ' ', size); /* "[n0123] lost" has it in brackets, which are gone by now */
     const bool program = (blank && blank > low && blank[-1] == ':') || line->prefix.length > 0;
-    return level > 0 || has_one(low, size, LOUD) || (program && has_one(low, size, LOUD_OF_PROGRAM));
+    return level > 0 || has_one(low, size, LOUD) || names_error(line->body, low, size) ||
+           (program && has_one(low, size, LOUD_OF_PROGRAM));
 }
