@@ -45,15 +45,17 @@ static uint64_t rows_of(const assay_meter *m)
 }
 
 /* Large tensors of what modules compute row by row, and matrices, have more groups, as long as there are 64
- * elements for each number: the roundings of few hide less. Those of bfloat16 hide most. */
+ * elements for each number: the roundings of few hide less. Those of bfloat16 hide most. But no sketch takes more than
+ * 8 MiB for that, whatever the tensor has: it has to fit into little memory beside others. */
 static void refine(const assay_meter *m, uint64_t *groups, uint64_t *cells)
 {
-    enum { OF_A_GROUP = 1 << 17 };
+    enum { OF_A_GROUP = 1 << 17, MOST_CELLS = 1 << 19 };
     const uint64_t more = m->dtype == ASSAY_BFLOAT16 ? 2 : 1, of_a_cell = 64 / more;
     const bool is_by_rows = m->measure.axis == -1 && m->measure.form != ASSAY_SKETCH_WHOLE;
-    if ((!is_by_rows && (m->measure.axis != 1 || m->dims != 2)) || m->elements / of_a_cell <= *cells)
+    if ((!is_by_rows && (m->measure.axis != 1 || m->dims != 2)) || m->elements / of_a_cell <= *cells ||
+        *cells >= MOST_CELLS)
         return;
-    *cells = m->elements / of_a_cell;
+    *cells = m->elements / of_a_cell < MOST_CELLS ? m->elements / of_a_cell : MOST_CELLS;
     for (uint64_t k = 0; k < more && 2 * *groups <= m->elements * more / OF_A_GROUP; k++)
         *groups *= 2;
 }

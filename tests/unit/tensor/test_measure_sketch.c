@@ -140,6 +140,7 @@ static void large_tensors(void)
     CU_ASSERT_EQUAL(groups_of(ASSAY_FLOAT32, 4096, 4096), 64);
     CU_ASSERT_EQUAL(groups_of(ASSAY_FLOAT16, 4096, 4096), 64);
     CU_ASSERT_EQUAL(groups_of(ASSAY_BFLOAT16, 4096, 4096), 128);
+    CU_ASSERT_EQUAL(groups_of(ASSAY_BFLOAT16, 4096, 8192), 64); /* 8 MiB */
 }
 
 /* The sums of the step before are as good as its elements; of images there are three axes at least. */
