@@ -14,6 +14,17 @@ typedef struct factors {
     double error[REGRESSION_TERMS]; /* how far each may be off */
 } factors;
 
+/* All cases of a worker and step, of which factors are inferred. */
+typedef struct regression {
+    int law, variant;
+    regression_case *cases;
+    size_t count;
+    int terms;
+    bool *out;    /* cases that do not count */
+    double *room; /* for a number of each case */
+    factors f;
+} regression;
+
 typedef double four __attribute__((vector_size(32)));
 enum { LANES = sizeof(four) / sizeof(double) };
 
@@ -104,16 +115,16 @@ static void sum_up(regression_case *c, int terms, const factors *f)
 
 /* Solves the normal equations of the cases that count. A term that is 0, or that the terms before it make up, gets the
  * factor 0. Cells count by their bounds, so that the inverse has the squares of what factors may be off. */
-static factors solve(const regression_case *cases, const bool *out, size_t count, int terms)
+static factors solve(const regression *r)
 {
     enum { WIDTH = 2 * REGRESSION_TERMS + 1 };
     double m[REGRESSION_TERMS][WIDTH] = {{0}}, scale[REGRESSION_TERMS];
-    const int right = terms + 1; /* where the inverse is made */
+    const int terms = r->terms, right = terms + 1; /* where the inverse is made */
     factors f = {{0}, {0}};
-    for (size_t c = 0; c < count; c++)
-        for (int a = 0; !out[c] && a < terms; a++)
+    for (size_t c = 0; c < r->count; c++)
+        for (int a = 0; !r->out[c] && a < terms; a++)
             for (int b = 0; b <= terms; b++)
-                m[a][b] += cases[c].normal[a][b];
+                m[a][b] += r->cases[c].normal[a][b];
     for (int a = 0; a < terms; a++)
         scale[a] = m[a][a] > 0 ? 1 / sqrt(m[a][a]) : 0;
     for (int a = 0; a < terms; a++) {
@@ -123,10 +134,10 @@ static factors solve(const regression_case *cases, const bool *out, size_t count
     }
     for (int a = 0; a < terms; a++) {
         const bool counts = m[a][a] > 1e-9;
-        for (int r = 0; counts && r < terms; r++) {
-            const double by = r == a ? 0 : m[r][a] / m[a][a];
+        for (int row = 0; counts && row < terms; row++) {
+            const double by = row == a ? 0 : m[row][a] / m[a][a];
             for (int b = 0; b < right + terms; b++)
-                m[r][b] -= by * m[a][b];
+                m[row][b] -= by * m[a][b];
         }
         scale[a] = counts ? scale[a] : 0;
     }
@@ -177,46 +188,44 @@ static double misfit(const regression_case *c, int terms, const factors *f)
 }
 
 /* What the middle one of the cases that count is off by, after solving without case `without` (SIZE_MAX: with all). */
-static double median_without(const regression_case *cases, bool *out, size_t count, int terms, size_t without,
-                             factors *f, double *room)
+static double median_without(regression *r, size_t without, factors *f)
 {
     size_t n = 0;
-    if (without < count)
-        out[without] = true;
-    *f = solve(cases, out, count, terms);
-    for (size_t c = 0; c < count; c++)
-        if (!out[c])
-            room[n++] = misfit(&cases[c], terms, f);
-    if (without < count)
-        out[without] = false;
-    qsort(room, n, sizeof *room, assay_order_f64);
-    return n > 0 ? room[n / 2] : (double)INFINITY;
+    if (without < r->count)
+        r->out[without] = true;
+    *f = solve(r);
+    for (size_t c = 0; c < r->count; c++)
+        if (!r->out[c])
+            r->room[n++] = misfit(&r->cases[c], r->terms, f);
+    if (without < r->count)
+        r->out[without] = false;
+    qsort(r->room, n, sizeof *r->room, assay_order_f64);
+    return n > 0 ? r->room[n / 2] : (double)INFINITY;
 }
 
 /* Finds the factors. One case that is far off can pull them away from all others: it is the one without which the
  * others fit best, so that it is left out. */
-static void find_factors(const regression_case *cases, bool *out, size_t count, int terms, factors *f, double *room)
+static void find_factors(regression *r)
 {
     enum { MOST_LEFT_OUT = 4 };
-    double now = median_without(cases, out, count, terms, SIZE_MAX, f, room);
-    for (size_t left = 0; left < MOST_LEFT_OUT && 4 * (left + 1) <= count + 2; left++) {
+    double now = median_without(r, SIZE_MAX, &r->f);
+    for (size_t left = 0; left < MOST_LEFT_OUT && 4 * (left + 1) <= r->count + 2; left++) {
         double largest = 0, best = now;
-        size_t at = count;
-        for (size_t c = 0; c < count; c++)
-            largest = out[c] ? largest : fmax(largest, misfit(&cases[c], terms, f));
-        for (size_t c = 0; largest > 1 && c < count; c++) {
+        size_t at = r->count;
+        for (size_t c = 0; c < r->count; c++)
+            largest = r->out[c] ? largest : fmax(largest, misfit(&r->cases[c], r->terms, &r->f));
+        for (size_t c = 0; largest > 1 && c < r->count; c++) {
             factors without;
-            const double median =
-                out[c] ? (double)INFINITY : median_without(cases, out, count, terms, c, &without, room);
+            const double median = r->out[c] ? (double)INFINITY : median_without(r, c, &without);
             if (median < best) {
                 best = median;
                 at = c;
             }
         }
-        if (at == count)
+        if (at == r->count)
             break;
-        out[at] = true;
-        now = median_without(cases, out, count, terms, SIZE_MAX, f, room);
+        r->out[at] = true;
+        now = median_without(r, SIZE_MAX, &r->f);
     }
 }
 
@@ -231,12 +240,12 @@ static bool has_target(const regression_case *c)
 }
 
 /* How many cases do not fit. */
-static size_t count_broken(const regression_case *cases, size_t count, int terms, const factors *f)
+static size_t count_broken(const regression *r)
 {
     double row[LAW_WIDTH] = {0};
     size_t broken = 0;
-    for (size_t c = 0; c < count; c++) {
-        look(&cases[c], terms, f, row);
+    for (size_t c = 0; c < r->count; c++) {
+        look(&r->cases[c], r->terms, &r->f, row);
         broken += row[LAW_RATIO] > 1;
     }
     return broken;
@@ -260,29 +269,26 @@ static bool is_anew(const regression_case *c, int terms, const factors *f, const
     return update > 0 && apart > LARGE * LARGE * update;
 }
 
-static int add_case(const law_step *step, int law, int variant, const regression_case *c, int terms, const factors *f,
-                    bool is_odd)
+static int add_case(const law_step *step, const regression *r, const regression_case *c, bool is_odd)
 {
-    double row[LAW_WIDTH] = {0};
-    look(c, terms, f, row);
+    double row[LAW_WIDTH] = {[LAW_OF] = r->law, [LAW_VARIANT] = r->variant};
+    look(c, r->terms, &r->f, row);
     if (row[LAW_RATIO] <= 1 && !has_target(c))
         return ASSAY_OK;
-    row[LAW_OF] = law;
-    row[LAW_VARIANT] = variant;
     row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] > 0;
     row[LAW_ROW_END] = 1;
-    row[LAW_ROWS] = !is_odd ? 0 : law == LAW_UPDATE && is_anew(c, terms, f, row) ? REGRESSION_ANEW : 1;
+    row[LAW_ROWS] = !is_odd ? 0 : r->law == LAW_UPDATE && is_anew(c, r->terms, &r->f, row) ? REGRESSION_ANEW : 1;
     row[LAW_COLUMNS] = c->cells;
     return assay_series_add(step->series, step->view->step, c->item->tensor, c->item->worker, row);
 }
 
-static void fit(regression_case *cases, bool *out, size_t count, int terms, factors *f, double *room)
+static void fit(regression *r)
 {
     for (int round = 0; round < 2; round++) { /* with the factors, bounds are known better */
-        for (size_t c = 0; c < count; c++)
-            sum_up(&cases[c], terms, round > 0 ? f : NULL);
-        memset(out, 0, count * sizeof *out);
-        find_factors(cases, out, count, terms, f, room);
+        for (size_t c = 0; c < r->count; c++)
+            sum_up(&r->cases[c], r->terms, round > 0 ? &r->f : NULL);
+        memset(r->out, 0, r->count * sizeof *r->out);
+        find_factors(r);
     }
 }
 
@@ -294,48 +300,52 @@ static bool is_bias(const char *name)
 
 /* Weights decay and biases do not, in most trainings that have a decay: each case is taken with or without, as it fits
  * better, if fewer are broken then. Returns how many. */
-static size_t fit_decays(regression_case *cases, bool *out, size_t count, int terms, factors *f, double *room,
-                         size_t broken)
+static size_t fit_decays(regression *r, size_t broken)
 {
     enum { ROUNDS = 3 };
-    const factors before = *f;
+    const factors before = r->f;
     size_t now = broken;
     for (int round = 0; round < 2 * ROUNDS && now > 0; round++) {
-        factors without = *f;
+        factors without = r->f;
         bool differs = false;
         without.of[REGRESSION_DECAY] = 0;
-        for (size_t c = 0; c < count; c++) { /* of sums with the term */
-            const bool skipped = cases[c].skips;
-            cases[c].skips = false;
-            sum_up(&cases[c], terms, f);
-            cases[c].skips = round == ROUNDS ? is_bias(cases[c].item->name) /* once more, from there on */
-                                             : misfit(&cases[c], terms, &without) < misfit(&cases[c], terms, f);
-            differs = differs || cases[c].skips != skipped;
+        for (size_t i = 0; i < r->count; i++) { /* of sums with the term */
+            regression_case *c = &r->cases[i];
+            const bool skipped = c->skips;
+            c->skips = false;
+            sum_up(c, r->terms, &r->f);
+            c->skips = round == ROUNDS ? is_bias(c->item->name) /* once more, from there on */
+                                       : misfit(c, r->terms, &without) < misfit(c, r->terms, &r->f);
+            differs = differs || c->skips != skipped;
         }
         if (!differs) { /* nor would the factors, and what follows from them */
             round = round < ROUNDS ? ROUNDS - 1 : 2 * ROUNDS;
             continue;
         }
-        fit(cases, out, count, terms, f, room);
-        now = count_broken(cases, count, terms, f);
+        fit(r);
+        now = count_broken(r);
     }
     if (now < broken)
         return now;
-    for (size_t c = 0; c < count; c++)
-        cases[c].skips = false;
-    *f = before;
+    for (size_t c = 0; c < r->count; c++)
+        r->cases[c].skips = false;
+    r->f = before;
     return broken;
 }
 
 int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms)
 {
-    factors f = {{0}, {0}};
     uint64_t cells = 0;
     if (count == 0)
         return ASSAY_OK;
-    bool *out = calloc(count, sizeof *out);
-    double *room = malloc(count * sizeof *room);
-    int status = out && room ? ASSAY_OK : ASSAY_ENOMEM;
+    regression r = {.law = law,
+                    .variant = variant,
+                    .cases = cases,
+                    .count = count,
+                    .terms = terms,
+                    .out = calloc(count, sizeof *r.out),
+                    .room = malloc(count * sizeof *r.room)};
+    int status = r.out && r.room ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t c = 0; c < count; c++) {
         cells += cases[c].cells;
         take_roots(&cases[c], terms);
@@ -343,15 +353,15 @@ int regression_add(const law_step *step, int law, int variant, regression_case *
     const bool found = status == ASSAY_OK && cells >= (uint64_t)(CELLS_A_TERM * terms);
     size_t broken = 0;
     if (found) {
-        fit(cases, out, count, terms, &f, room);
-        broken = count_broken(cases, count, terms, &f);
+        fit(&r);
+        broken = count_broken(&r);
         if (law == LAW_UPDATE && broken > 0)
-            broken = fit_decays(cases, out, count, terms, &f, room, broken);
+            broken = fit_decays(&r, broken);
     }
     const bool are_odd = law == LAW_REDUCE || broken < 2 || 2 * broken < count;
     for (size_t c = 0; status == ASSAY_OK && found && c < count; c++)
-        status = add_case(step, law, variant, &cases[c], terms, &f, are_odd);
-    free(out);
-    free(room);
+        status = add_case(step, &r, &cases[c], are_odd);
+    free(r.out);
+    free(r.room);
     return status;
 }
