@@ -231,13 +231,20 @@ static void convolve(const linear *l, uint64_t g, uint64_t h, double *sum, doubl
         }
 }
 
+/* One group of rows. */
+typedef struct linear_rows {
+    uint64_t g;
+    double count, signs;
+} linear_rows;
+
 /* One group of rows and of outputs, of which `sum` and `factors` are the products at all places. */
-static void look_at_cell(const linear *l, uint64_t g, uint64_t h, double signs, double rows, const double *sum,
-                         const double *factors, linear_fit *fits)
+static void look_at_cell(const linear *l, const linear_rows *rows, uint64_t h, const double *sum, const double *factors,
+                         linear_fit *fits)
 {
-    const double bias = l->b ? signs * l->bs[h] : 0, of_bias = l->b ? rows * l->b2[h] : 0;
-    const double elements = rows * (double)(assay_sketch_first_row(h + 1, l->w->rows, l->w->groups) -
-                                            assay_sketch_first_row(h, l->w->rows, l->w->groups));
+    const uint64_t g = rows->g;
+    const double bias = l->b ? rows->signs * l->bs[h] : 0, of_bias = l->b ? rows->count * l->b2[h] : 0;
+    const double elements = rows->count * (double)(assay_sketch_first_row(h + 1, l->w->rows, l->w->groups) -
+                                                   assay_sketch_first_row(h, l->w->rows, l->w->groups));
     const uint64_t at = (g * l->w->groups + h) * l->places;
     for (uint64_t i = 0; i < l->places; i++) {
         double bound[LINEAR_FORMS];
@@ -258,14 +265,13 @@ static void look_at_cells(const linear *l, double *sum, double *factors, linear_
     for (uint64_t g = 0; g < l->rows; g++) {
         const uint64_t first = assay_sketch_first_row(g, l->x->rows, l->rows),
                        end = assay_sketch_first_row(g + 1, l->x->rows, l->rows);
-        const double signs = l->b ? law_signs(first, end) : 0;
+        const linear_rows rows = {g, (double)(end - first), l->b ? law_signs(first, end) : 0};
         if (is_matrix)
             multiply(l, g, sum, factors);
         for (uint64_t h = 0; h < l->w->groups; h++) {
             if (!is_matrix)
                 convolve(l, g, h, sum, factors);
-            look_at_cell(l, g, h, signs, (double)(end - first), sum + (is_matrix ? h : 0),
-                         factors + (is_matrix ? h : 0), fits);
+            look_at_cell(l, &rows, h, sum + (is_matrix ? h : 0), factors + (is_matrix ? h : 0), fits);
         }
     }
 }
