@@ -433,6 +433,19 @@ static void excuse_anew(judged *list, uint64_t n)
     }
 }
 
+/* Averages are tested only of workers that keep them themselves: DistributedDataParallel gives worker 0's running figures
+ * to the others before each pass, so that theirs do not follow from what they recorded. */
+static void excuse_averages(judged *list, uint64_t n)
+{
+    for (uint64_t i = 0, of; i < n; i += of) {
+        for (of = 1; i + of < n && list[i + of].worker == list[i].worker;)
+            of++;
+        const bool holding = holds(list + i, of);
+        for (uint64_t k = i; !holding && k < i + of; k++)
+            list[k].undecided = true;
+    }
+}
+
 /* ---- moments that are off ---- */
 
 /* Where they are, and which of these are of one parameter. An update that is made of one says no more than that. */
@@ -504,21 +517,6 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
                                        .threshold = weighted ? 1 : row.value[LAW_BOUND],
                                        .note = note};
         status = assay_findings_test(findings, !list[i].keeps, &finding);
-    }
-    return status;
-}
-
-/* The same of each worker, but of averages only of those that keep it themselves: DistributedDataParallel gives worker 0's
- * running figures to the others before each pass, so that theirs do not follow from what they recorded. */
-static int add_workers(const assay_series *series, const judged *list, uint64_t n, const moments_off *off,
-                       assay_findings *findings)
-{
-    int status = ASSAY_OK;
-    for (uint64_t i = 0, of; status == ASSAY_OK && i < n; i += of) {
-        for (of = 1; i + of < n && list[i + of].worker == list[i].worker;)
-            of++;
-        if (list->law != LAW_AVERAGE || holds(list + i, of))
-            status = add_findings(series, list + i, of, off, findings);
     }
     return status;
 }
@@ -673,7 +671,8 @@ static void say_tally(const assay_trial *trial, const char *law, bool guessed, c
                               law, n->near);
     say_excused(trial, law, &n->anew, "all workers wrote them anew as a whole", verdict);
     say_excused(trial, law, &n->undecided,
-                "most others of their worker and step do not keep it either, or not until later", verdict);
+                "most others of their worker, at that step or at all, do not keep it either, or not until later",
+                verdict);
 }
 
 static int judge(const assay_rule *rule, const assay_series *series, judged *list, uint64_t count, moments_off *off,
@@ -696,6 +695,8 @@ static int judge(const assay_rule *rule, const assay_series *series, judged *lis
         tally[law].holding += is_held;
         tally[law].open += !is_held;
         tally[law].near += is_near && !is_held;
+        if (is_held && law == LAW_AVERAGE)
+            excuse_averages(rows, some);
         if (is_held)
             count_excused(rows, some, &tally[law]);
         if (is_held && law == LAW_LOSS)
@@ -705,7 +706,7 @@ static int judge(const assay_rule *rule, const assay_series *series, judged *lis
         if (is_held && law == LAW_MOMENTS)
             note_moments(off, rows, some);
         if (is_held)
-            status = add_workers(series, rows, some, off, assay_verdict_findings(verdict));
+            status = add_findings(series, rows, some, off, assay_verdict_findings(verdict));
     }
     for (int law = 0; law < LAWS; law++)
         say_tally(rule->trial, tests[law], GUESSED[law], &tally[law], verdict);

@@ -101,6 +101,22 @@ def outputs_with_nan(folder):
 
 
 @case
+def averages_of_another_worker(folder):
+    """As DistributedDataParallel gives worker 0's figures to all: those of the others do not follow from what they recorded."""
+    ema = {}
+
+    def fault(step, worker, t):
+        if worker == 0:
+            w = t["Net_fc1.weight"]
+            ema["now"] = SINGLE(0.9) * ema["now"] + SINGLE(0.1) * w if step > 0 else w
+            t["ema.fc1.weight"] = ema["now"].astype(SINGLE)
+        else:
+            t["ema.fc1.weight"] = numpy.random.default_rng(step).normal(size=t["Net_fc1.weight"].shape).astype(SINGLE)
+    said = "The law 'average' is not tested of 11 values, first ema.fc1.weight of worker_1 at step 1: most others of their worker"
+    return Training(fault=fault).write(folder), [rule("laws", "LawViolated", quiet(200, said))]
+
+
+@case
 def half_of_one_worker(folder):
     """The optimizer is what the other worker says; of steps of which half is off nothing is named, and that is said."""
     return Training(drift=off_by_turns((1,), 2)).write(folder), [
