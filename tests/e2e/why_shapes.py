@@ -110,6 +110,11 @@ CASES = {
     "a noun that says so": (HEAD + ["got an error while opening the mesh"], "launcher", [], "why is not known", None),
     "a number that is none of HTTP": (HEAD + ["mesh: ERROR: line 401 of 503 is bad"], "launcher", [], "why is not known", None),
     "a number of HTTP": (HEAD + ["mesh: ERROR: status 503"], "network", [], "possibly", None),
+    "an error that was met": (HEAD + ["2026-11-27 03:12:07,112 - mylib - ERROR - upload failed: gizmo 7", "2026-11-27 03:12:09,112 - mylib - INFO - upload succeeded at attempt 2"], None, [], "no failure", None),
+    "an error that was met, by its level": (HEAD + ["2026-11-27 03:12:07.112 | ERROR    | sync:push:88 - no gizmo", "2026-11-27 03:12:08.000 | SUCCESS  | sync:push:91 - pushed"], None, [], "no failure", None),
+    "conflicts that pip tells of": (["ERROR: pip's resolver does not take into account all the packages.", "a 0.1 requires b==1.0, but you have b 2.0.", "Successfully installed b-2.0"], None, [], "no failure", None),
+    "an error, and no success": (HEAD + ["mesh: error: no route to host 10.0.0.7", "0 uploads succeeded", "process 271 exits successfully"], "network", [], "possibly", None),
+    "an error behind a success": (HEAD + ["Successfully opened the mesh", "mesh: error: no route to host 10.0.0.7"], "network", [], "possibly", None),
     # what stands in front of lines in a way that only a traceback shows
     "a front of words": (["Rank %d: step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["Rank 2: " + line for line in raised("KeyError: 'labels'")], "exception", [2], "train.py:120", None),
     "a front with a number": (["%d| step %d loss 1.0" % (r, n) for n in range(9) for r in range(3)] + ["1| " + line for line in raised("KeyError: 'labels'")], "exception", [1], "train.py:120", None),

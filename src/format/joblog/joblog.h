@@ -422,6 +422,8 @@ int joblog_read_end(joblog_reader *r);
 bool joblog_guess(const char *text, size_t length, assay_ending *ending, assay_log_role *role);
 /* Does a line speak of an error, by its level or by its words, and not of one that was met and passed? */
 bool joblog_speaks_of_error(const joblog_line *line);
+/* Does a line say that something went well, and so that its program went on behind errors before it? */
+bool joblog_speaks_of_success(const joblog_line *line);
 /* Copies a text with small letters, `room` bytes at most. How many. */
 size_t joblog_lower(const char *text, size_t length, char *to, size_t room);
 

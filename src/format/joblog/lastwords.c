@@ -1,8 +1,8 @@
 /* lastwords.c - what the last lines of each rank say of an error that no signature knows.
  *
  * A program that fails mostly says so in the end, in words of its own: they become an event that is a guess, and counts only
- * where nothing else says why. What stands behind it is few lines, or stacks; a line that names a step, or is one of several
- * that differ in numbers only, says that the program went on. */
+ * where nothing else says why. What stands behind it is few lines, or stacks; a line that names a step, that says of success, or is one
+ * of several that differ in numbers only, says that the program went on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,7 @@ static bool look(joblog_reader *r, const assay_log_rank *row, words *w, size_t f
         }
         return false;
     }
-    w->closed = !stack && ++w->plain > PLAIN_MOST;
+    w->closed = (!stack && ++w->plain > PLAIN_MOST) || joblog_speaks_of_success(&line);
     return !stack;
 }
 

@@ -334,3 +334,13 @@ bool joblog_speaks_of_error(const joblog_line *line)
     return level > 0 || has_one(low, size, LOUD) || names_error(line->body, low, size) ||
            (program && has_one(low, size, LOUD_OF_PROGRAM));
 }
+
+bool joblog_speaks_of_success(const joblog_line *line)
+{
+    static const char words[] = "=success|=successful|=successfully|=succeeded|=reconnected|=recovered";
+    /* of others, of none, or of an end */
+    static const char none[] = "=not| 0 | no |false|rate|unless|until|exit|if |terminat|kill|: 0";
+    char low[LOOKED_AT] = " ";
+    const size_t size = 1 + joblog_lower(line->text, line->length, low + 1, sizeof low - 1);
+    return has_one(low, size, words) && !has_one(low, size, none);
+}

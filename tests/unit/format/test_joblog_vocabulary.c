@@ -117,8 +117,27 @@ static void test_speaks(void)
     }
 }
 
+static void test_success(void)
+{
+    static const char *const good[] = {"upload succeeded at attempt 2", "INFO | SUCCESS | pushed",
+                                       "Successfully opened b", "reconnected to n1"};
+    static const char *const none[] = {"",
+                                       "0 uploads succeeded",
+                                       "not successful",
+                                       "unsuccessful",
+                                       "success rate 7",
+                                       "success: false",
+                                       "process 271 exits successfully",
+                                       "no uploads succeeded"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CU_ASSERT(joblog_speaks_of_success(&(joblog_line){.text = good[i], .length = strlen(good[i])}));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        CU_ASSERT_FALSE(joblog_speaks_of_success(&(joblog_line){.text = none[i], .length = strlen(none[i])}));
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"kinds", test_kinds}, {"speaks", test_speaks}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"kinds", test_kinds}, {"speaks", test_speaks}, {"success", test_success}, CU_TEST_INFO_NULL};
     return unit_main("joblog_vocabulary", tests);
 }
