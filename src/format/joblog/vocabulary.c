@@ -33,118 +33,165 @@ typedef struct entry {
     "error|fail|fault|unable|cannot|can't|could not|couldn't|invalid|illegal|abort|exception|corrupt|missing|mismatch"
 
 /* What says more stands first. */
-static const entry
-    ENTRIES
-        [] =
-            {
-                {ASSAY_ENDING_shared_memory,
-                 ASSAY_LOG_CAUSE,
-                 {"/dev/shm|shared memory|shm_open|shmget",
-                  "no space|too small|bus error|insufficient|unable|failed|cannot|full"}},
-                {ASSAY_ENDING_gpu_memory,
-                 ASSAY_LOG_CAUSE,
-                 {"out of memory|out_of_memory|allocation fail|failed to alloc|alloc failed|alloc_failed|insufficient memory|not enough memory|resource_exhausted|resource exhausted|no memory",
-                  DEVICE}},
-                {ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE, {"device memory", WRONG "|exhausted|gone|used up"}},
-                {ASSAY_ENDING_disk,
-                 ASSAY_LOG_CAUSE,
-                 {"no space left|disk full|disk is full|enospc|quota exceeded|quotaexceeded|disk quota|edquot|over quota|read-only file system|erofs|input/output error|stale file handle|stale nfs|remote i/o|i/o error|structure needs cleaning|database is locked|transport endpoint"}},
-                {ASSAY_ENDING_disk, ASSAY_LOG_CAUSE, {"quota", "exceed|limit|used up|full"}},
-                {ASSAY_ENDING_host_memory,
-                 ASSAY_LOG_EITHER,
-                 {"out of memory|out-of-memory|=oom|oomkill|oom-kill|oom_kill|cannot allocate memory|enomem|memoryerror|outofmemory|bad_alloc|bad alloc|memory limit|exceeded memory|insufficient memory|not enough memory"}},
-                {ASSAY_ENDING_limits,
-                 ASSAY_LOG_CAUSE,
-                 {"too many open files|emfile|enfile|too many processes|can't start new thread|cannot fork|fork failed|fork: retry|resource temporarily unavailable|pids limit|locked memory|memlock|no locks available"}},
-                {ASSAY_ENDING_port,
-                 ASSAY_LOG_CAUSE,
-                 {"address already in use|eaddrinuse|port is already|port already|failed to bind|bind failed|cannot bind|unable to bind"}},
-                {ASSAY_ENDING_nan_stop,
-                 ASSAY_LOG_CAUSE,
-                 {"=nan|=nans|=inf|non-finite|not finite|nonfinite|infinite", "loss|grad|norm|activation|weight"}},
-                {ASSAY_ENDING_time_limit,
-                 ASSAY_LOG_CAUSE,
-                 {"time limit|timelimit|walltime|wall time|wallclock|wall clock|run limit|runlimit|max runtime|max_runtime|maximum runtime|execution time",
-                  "exceed|reached|expired|=over|limit|=hit"}},
-                {ASSAY_ENDING_preempted,
-                 ASSAY_LOG_CAUSE,
-                 {"preempted|preemption|spot interruption|interruption notice|evicted|instance reclaim|reclaimed"}},
-                {ASSAY_ENDING_cancelled, ASSAY_LOG_CAUSE, {"cancelled by|canceled by|revoked"}},
-                {ASSAY_ENDING_node_failure,
-                 ASSAY_LOG_EITHER,
-                 {"node fail|host is down|node is down|node down|node unreachable|lost node|lost contact with|machine check|kernel panic|node is not ready|host maintenance|hardware failure"}},
-                {ASSAY_ENDING_permission,
-                 ASSAY_LOG_CAUSE,
-                 {"permission denied|permission_denied|eacces|operation not permitted|eperm|access denied|accessdenied|access is denied|unauthorized|unauthenticated|not authorized|forbidden|authentication|invalid token|token expired|invalid api key|api key|gated repo|403 client|401 client"}},
-                {ASSAY_ENDING_permission, ASSAY_LOG_CAUSE, {HTTP, "=401|=403"}},
-                {ASSAY_ENDING_permission,
-                 ASSAY_LOG_CAUSE,
-                 {"credential|license|licence|certificate|keytab|kerberos",
-                  "expired|invalid|denied|fail|refused|not found|missing|no valid|unable|could not|checkout"}},
-                {ASSAY_ENDING_import,
-                 ASSAY_LOG_CAUSE,
-                 {"no module named|cannot import|shared object|cannot find module|package not found|no matching distribution|unable to locate a modulefile|modulefile|=lmod"}},
-                {ASSAY_ENDING_version,
-                 ASSAY_LOG_CAUSE,
-                 {"incompatible|version mismatch|unsupported version|wrong version|is too old|too new|not compatible|undefined symbol|compute capability|requires python|requires version"}},
-                {ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE, {"no such file or directory|filenotfound"}},
-                {ASSAY_ENDING_device_assert, ASSAY_LOG_EITHER, {"device-side assert|device side assert"}},
-                {ASSAY_ENDING_collective_timeout, ASSAY_LOG_CONSEQUENCE, {COLLECTIVE, WAITED}},
-                {ASSAY_ENDING_rendezvous,
-                 ASSAY_LOG_EITHER,
-                 {"rendezvous|registration|barrier|coordinator|coordination service|init_process_group|connectfullmesh|process group|master node|initialization",
-                  WAITED "|fail"}},
-                {ASSAY_ENDING_gpu_fault,
-                 ASSAY_LOG_EITHER,
-                 {DEVICE "|nvlink|nvswitch|fabric manager",
-                  "ecc|uncorrectable|uncorrected|fell off|fallen off|is lost|was lost|hardware|halted|unhealthy|not found|no device|not detected|acquire|driver|reset|hung|not responding|xid"}},
-                {ASSAY_ENDING_gpu_fault, ASSAY_LOG_EITHER, {"nvlink|nvswitch|fabric manager|multicast memory", WRONG}},
-                {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {DEVICE, WRONG}},
-                {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {"kernel", "launch", WRONG}},
-                {ASSAY_ENDING_network, ASSAY_LOG_CONSEQUENCE, {"connection reset|econnreset|connection closed|closed by peer|closed the connection|connection aborted|econnaborted|connection abort|broken pipe|epipe|lost connection|connection lost|socket closed|remote process|end of file on connection|peer closed"}},
-                {ASSAY_ENDING_network,
-                 ASSAY_LOG_EITHER,
-                 {"no heartbeat|lack of heartbeat|missed heartbeat|heartbeat timeout|connection refused|econnrefused|connection timed out|etimedout|no route to host|ehostunreach|network is unreachable|enetunreach|unreachable|unknown host|host not found|name resolution|name or service|getaddrinfo|=dns|unavailable|deadline exceeded|deadline_exceeded|service unavailable|bad gateway|gateway timeout|too many requests|internal server error|ssl error|=tls|handshake|max retries exceeded|connect timeout|read timed out|could not connect|unable to connect|failed to connect|can't connect|cannot connect"}},
-                {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {HTTP, "=429|=500|=502|=503|=504"}},
-                {ASSAY_ENDING_network,
-                 ASSAY_LOG_EITHER,
-                 {"socket|connect|infiniband|mlx5|ibv_|rdma|=efa|libfabric|=ofi|ucx|=ucp|=rpc|rpcclient|grpc|tcp|endpoint|network|netregmr|remote|peer|" COLLECTIVE,
-                  WRONG "|" WAITED "|lost|closed|refused|reset|broke|gone"}},
-                {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {"timed out"}},
-                {ASSAY_ENDING_data,
-                 ASSAY_LOG_CAUSE,
-                 {"corrupt|truncated|checksum|=crc|malformed|unexpected end of|decode error|decoding|utf-8|data_loss|bad magic|parse error|parsing error|not in gzip|invalid header"}},
-                {ASSAY_ENDING_checkpoint_load,
-                 ASSAY_LOG_CAUSE,
-                 {"checkpoint|state_dict|state dict|safetensors|ckpt", WRONG "|incompatible|not found",
-                  "load|restor|resum|read|shape|missing|unexpected|mismatch"}},
-                {ASSAY_ENDING_missing_file,
-                 ASSAY_LOG_CAUSE,
-                 {"no such file|enoent|file not found|directory not found|does not exist|doesn't exist|no such bucket|nosuchkey|not_found:|command not found|cannot open|can't open|could not open|unable to open|cannot find|can't find|could not find|couldn't find|cannot access"}},
-                {ASSAY_ENDING_arguments,
-                 ASSAY_LOG_CAUSE,
-                 {"unrecognized|unrecognised|unknown option|unknown argument|unknown flag|invalid option|invalid argument|missing operand|missing argument|missing required|bad option|invalid value|required argument|unexpected argument|invalid choice|illegal option|usage:|invalid config|configuration error|unknown key|must be a|must be one of|expected one of"}},
-                {ASSAY_ENDING_crash, ASSAY_LOG_CAUSE, {"segmentation fault|segfault|sigsegv|sigbus|bus error|sigill|illegal instruction|sigfpe|floating point exception|access violation|stack overflow|=signal 11|=signal 7|=signal 4|=signal 8|code 139|code 135|code 132|code 136|code -11|code -7|code -8|code -4|exitcode 139|exitcode 135"}},
-                {ASSAY_ENDING_crash,
-                 ASSAY_LOG_EITHER,
-                 {"sigabrt|core dumped|abort()|aborted|assertion failed|check failed|panicked|fatal signal|double free|heap corruption|terminate called|=signal 6|code 134|code -6|exitcode 134|exit code: 134|process received signal"}},
-                {ASSAY_ENDING_worker_killed,
-                 ASSAY_LOG_EITHER,
-                 {"worker|actor|subprocess|child process|dataloader|data loader",
-                  "died|killed|exited unexpectedly|terminated unexpectedly|crashed|has died|dead"}},
-                {ASSAY_ENDING_signal,
-                 ASSAY_LOG_EITHER,
-                 {"sigkill|=signal 9|signal: killed|code 137|code: 137|code -9|exitcode 137|was killed|been killed|=killed"}},
-                {ASSAY_ENDING_signal,
-                 ASSAY_LOG_CONSEQUENCE,
-                 {"sigterm|sigint|sighup|=signal 15|=signal 2|code 143|code: 143|code -15|code 130|exitcode 143|termination signal|=terminated|=interrupted"}},
-                {ASSAY_ENDING_data,
-                 ASSAY_LOG_CAUSE,
-                 {"dataset|tokenizer|data shard|tfrecord|webdataset|parquet|arrow|jsonl", WRONG}},
-                {ASSAY_ENDING_launcher,
-                 ASSAY_LOG_EITHER,
-                 {"srun|sbatch|salloc|slurm|spank|pyxis|enroot|singularity|apptainer|docker|podman|container|=image|munge|mpirun|mpiexec|orted|prted|pmix|pmi2|qsub|bsub|=flux|launch|allocation|job script|prolog|ssh",
-                  WRONG "|refused|expired|non-zero|nonzero|not available|rejected|exited with|unspecified"}},
+static const entry ENTRIES[] = {
+    {ASSAY_ENDING_shared_memory,
+     ASSAY_LOG_CAUSE,
+     {"/dev/shm|shared memory|shm_open|shmget", "no space|too small|bus error|insufficient|unable|failed|cannot|full"}},
+    {ASSAY_ENDING_gpu_memory,
+     ASSAY_LOG_CAUSE,
+     {"out of memory|out_of_memory|allocation fail|failed to alloc|alloc failed|alloc_failed|"
+      "insufficient memory|not enough memory|resource_exhausted|resource exhausted|no memory",
+      DEVICE}},
+    {ASSAY_ENDING_gpu_memory, ASSAY_LOG_CAUSE, {"device memory", WRONG "|exhausted|gone|used up"}},
+    {ASSAY_ENDING_disk,
+     ASSAY_LOG_CAUSE,
+     {"no space left|disk full|disk is full|enospc|quota exceeded|quotaexceeded|disk quota|"
+      "edquot|over quota|read-only file system|erofs|input/output error|stale file handle|"
+      "stale nfs|remote i/o|i/o error|structure needs cleaning|database is locked|"
+      "transport endpoint"}},
+    {ASSAY_ENDING_disk, ASSAY_LOG_CAUSE, {"quota", "exceed|limit|used up|full"}},
+    {ASSAY_ENDING_host_memory,
+     ASSAY_LOG_EITHER,
+     {"out of memory|out-of-memory|=oom|oomkill|oom-kill|oom_kill|cannot allocate memory|"
+      "enomem|memoryerror|outofmemory|bad_alloc|bad alloc|memory limit|exceeded memory|"
+      "insufficient memory|not enough memory"}},
+    {ASSAY_ENDING_limits,
+     ASSAY_LOG_CAUSE,
+     {"too many open files|emfile|enfile|too many processes|can't start new thread|cannot fork|"
+      "fork failed|fork: retry|resource temporarily unavailable|pids limit|locked memory|"
+      "memlock|no locks available"}},
+    {ASSAY_ENDING_port,
+     ASSAY_LOG_CAUSE,
+     {"address already in use|eaddrinuse|port is already|port already|failed to bind|"
+      "bind failed|cannot bind|unable to bind"}},
+    {ASSAY_ENDING_nan_stop,
+     ASSAY_LOG_CAUSE,
+     {"=nan|=nans|=inf|non-finite|not finite|nonfinite|infinite", "loss|grad|norm|activation|weight"}},
+    {ASSAY_ENDING_time_limit,
+     ASSAY_LOG_CAUSE,
+     {"time limit|timelimit|walltime|wall time|wallclock|wall clock|run limit|runlimit|"
+      "max runtime|max_runtime|maximum runtime|execution time",
+      "exceed|reached|expired|=over|limit|=hit"}},
+    {ASSAY_ENDING_preempted,
+     ASSAY_LOG_CAUSE,
+     {"preempted|preemption|spot interruption|interruption notice|evicted|instance reclaim|"
+      "reclaimed"}},
+    {ASSAY_ENDING_cancelled, ASSAY_LOG_CAUSE, {"cancelled by|canceled by|revoked"}},
+    {ASSAY_ENDING_node_failure,
+     ASSAY_LOG_EITHER,
+     {"node fail|host is down|node is down|node down|node unreachable|lost node|"
+      "lost contact with|machine check|kernel panic|node is not ready|host maintenance|"
+      "hardware failure"}},
+    {ASSAY_ENDING_permission,
+     ASSAY_LOG_CAUSE,
+     {"permission denied|permission_denied|eacces|operation not permitted|eperm|access denied|"
+      "accessdenied|access is denied|unauthorized|unauthenticated|not authorized|forbidden|"
+      "authentication|invalid token|token expired|invalid api key|api key|gated repo|"
+      "403 client|401 client"}},
+    {ASSAY_ENDING_permission, ASSAY_LOG_CAUSE, {HTTP, "=401|=403"}},
+    {ASSAY_ENDING_permission,
+     ASSAY_LOG_CAUSE,
+     {"credential|license|licence|certificate|keytab|kerberos",
+      "expired|invalid|denied|fail|refused|not found|missing|no valid|unable|could not|checkout"}},
+    {ASSAY_ENDING_import,
+     ASSAY_LOG_CAUSE,
+     {"no module named|cannot import|shared object|cannot find module|package not found|"
+      "no matching distribution|unable to locate a modulefile|modulefile|=lmod"}},
+    {ASSAY_ENDING_version,
+     ASSAY_LOG_CAUSE,
+     {"incompatible|version mismatch|unsupported version|wrong version|is too old|too new|"
+      "not compatible|undefined symbol|compute capability|requires python|requires version"}},
+    {ASSAY_ENDING_missing_file, ASSAY_LOG_CAUSE, {"no such file or directory|filenotfound"}},
+    {ASSAY_ENDING_device_assert, ASSAY_LOG_EITHER, {"device-side assert|device side assert"}},
+    {ASSAY_ENDING_collective_timeout, ASSAY_LOG_CONSEQUENCE, {COLLECTIVE, WAITED}},
+    {ASSAY_ENDING_rendezvous,
+     ASSAY_LOG_EITHER,
+     {"rendezvous|registration|barrier|coordinator|coordination service|init_process_group|"
+      "connectfullmesh|process group|master node|initialization",
+      WAITED "|fail"}},
+    {ASSAY_ENDING_gpu_fault,
+     ASSAY_LOG_EITHER,
+     {DEVICE "|nvlink|nvswitch|fabric manager",
+      "ecc|uncorrectable|uncorrected|fell off|fallen off|is lost|was lost|hardware|halted|"
+      "unhealthy|not found|no device|not detected|acquire|driver|reset|hung|not responding|xid"}},
+    {ASSAY_ENDING_gpu_fault, ASSAY_LOG_EITHER, {"nvlink|nvswitch|fabric manager|multicast memory", WRONG}},
+    {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {DEVICE, WRONG}},
+    {ASSAY_ENDING_gpu_code, ASSAY_LOG_EITHER, {"kernel", "launch", WRONG}},
+    {ASSAY_ENDING_network,
+     ASSAY_LOG_CONSEQUENCE,
+     {"connection reset|econnreset|connection closed|closed by peer|closed the connection|"
+      "connection aborted|econnaborted|connection abort|broken pipe|epipe|lost connection|"
+      "connection lost|socket closed|remote process|end of file on connection|peer closed"}},
+    {ASSAY_ENDING_network,
+     ASSAY_LOG_EITHER,
+     {"no heartbeat|lack of heartbeat|missed heartbeat|heartbeat timeout|connection refused|"
+      "econnrefused|connection timed out|etimedout|no route to host|ehostunreach|"
+      "network is unreachable|enetunreach|unreachable|unknown host|host not found|"
+      "name resolution|name or service|getaddrinfo|=dns|unavailable|deadline exceeded|"
+      "deadline_exceeded|service unavailable|bad gateway|gateway timeout|too many requests|"
+      "internal server error|ssl error|=tls|handshake|max retries exceeded|connect timeout|"
+      "read timed out|could not connect|unable to connect|failed to connect|can't connect|"
+      "cannot connect"}},
+    {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {HTTP, "=429|=500|=502|=503|=504"}},
+    {ASSAY_ENDING_network,
+     ASSAY_LOG_EITHER,
+     {"socket|connect|infiniband|mlx5|ibv_|rdma|=efa|libfabric|=ofi|ucx|=ucp|=rpc|rpcclient|"
+      "grpc|tcp|endpoint|network|netregmr|remote|peer|" COLLECTIVE,
+      WRONG "|" WAITED "|lost|closed|refused|reset|broke|gone"}},
+    {ASSAY_ENDING_network, ASSAY_LOG_EITHER, {"timed out"}},
+    {ASSAY_ENDING_data,
+     ASSAY_LOG_CAUSE,
+     {"corrupt|truncated|checksum|=crc|malformed|unexpected end of|decode error|decoding|utf-8|"
+      "data_loss|bad magic|parse error|parsing error|not in gzip|invalid header"}},
+    {ASSAY_ENDING_checkpoint_load,
+     ASSAY_LOG_CAUSE,
+     {"checkpoint|state_dict|state dict|safetensors|ckpt", WRONG "|incompatible|not found",
+      "load|restor|resum|read|shape|missing|unexpected|mismatch"}},
+    {ASSAY_ENDING_missing_file,
+     ASSAY_LOG_CAUSE,
+     {"no such file|enoent|file not found|directory not found|does not exist|doesn't exist|"
+      "no such bucket|nosuchkey|not_found:|command not found|cannot open|can't open|"
+      "could not open|unable to open|cannot find|can't find|could not find|couldn't find|"
+      "cannot access"}},
+    {ASSAY_ENDING_arguments,
+     ASSAY_LOG_CAUSE,
+     {"unrecognized|unrecognised|unknown option|unknown argument|unknown flag|invalid option|"
+      "invalid argument|missing operand|missing argument|missing required|bad option|"
+      "invalid value|required argument|unexpected argument|invalid choice|illegal option|"
+      "usage:|invalid config|configuration error|unknown key|must be a|must be one of|"
+      "expected one of"}},
+    {ASSAY_ENDING_crash,
+     ASSAY_LOG_CAUSE,
+     {"segmentation fault|segfault|sigsegv|sigbus|bus error|sigill|illegal instruction|sigfpe|"
+      "floating point exception|access violation|stack overflow|=signal 11|=signal 7|=signal 4|"
+      "=signal 8|code 139|code 135|code 132|code 136|code -11|code -7|code -8|code -4|"
+      "exitcode 139|exitcode 135"}},
+    {ASSAY_ENDING_crash,
+     ASSAY_LOG_EITHER,
+     {"sigabrt|core dumped|abort()|aborted|assertion failed|check failed|panicked|fatal signal|"
+      "double free|heap corruption|terminate called|=signal 6|code 134|code -6|exitcode 134|"
+      "exit code: 134|process received signal"}},
+    {ASSAY_ENDING_worker_killed,
+     ASSAY_LOG_EITHER,
+     {"worker|actor|subprocess|child process|dataloader|data loader",
+      "died|killed|exited unexpectedly|terminated unexpectedly|crashed|has died|dead"}},
+    {ASSAY_ENDING_signal,
+     ASSAY_LOG_EITHER,
+     {"sigkill|=signal 9|signal: killed|code 137|code: 137|code -9|exitcode 137|was killed|"
+      "been killed|=killed"}},
+    {ASSAY_ENDING_signal,
+     ASSAY_LOG_CONSEQUENCE,
+     {"sigterm|sigint|sighup|=signal 15|=signal 2|code 143|code: 143|code -15|code 130|"
+      "exitcode 143|termination signal|=terminated|=interrupted"}},
+    {ASSAY_ENDING_data,
+     ASSAY_LOG_CAUSE,
+     {"dataset|tokenizer|data shard|tfrecord|webdataset|parquet|arrow|jsonl", WRONG}},
+    {ASSAY_ENDING_launcher,
+     ASSAY_LOG_EITHER,
+     {"srun|sbatch|salloc|slurm|spank|pyxis|enroot|singularity|apptainer|docker|podman|"
+      "container|=image|munge|mpirun|mpiexec|orted|prted|pmix|pmi2|qsub|bsub|=flux|launch|"
+      "allocation|job script|prolog|ssh",
+      WRONG "|refused|expired|non-zero|nonzero|not available|rejected|exited with|unspecified"}},
 };
 
 static bool is_word_byte(char c)
