@@ -177,13 +177,20 @@ static bool find_time(const joblog_line *line, alike *out)
     return true;
 }
 
+/* A line: where it is in the reader's bytes. */
+typedef struct place {
+    size_t at, end;
+    bool plain;     /* nothing in it has to be cleaned, and its shape may be kept */
+    uint64_t shape; /* 0: it has none */
+} place;
+
 /* Reads a line, and keeps what it has in common with those like it, where they may be known by their shape. */
-static void read_line(const joblog_reader *r, size_t at, size_t end, bool plain, uint64_t shape, said *out, alike *kept)
+static void read_line(const joblog_reader *r, const place *p, said *out, alike *kept)
 {
     joblog_line line;
     bool always;
     size_t step = 0;
-    joblog_line_read(r, at, end, plain, &line);
+    joblog_line_read(r, p->at, p->end, p->plain, &line);
     *out = (said){.rank = rank_of_prefix(&line.prefix),
                   .step = joblog_step_at(line.body, line.body_length, &step),
                   .time = line.prefix.time,
@@ -194,10 +201,10 @@ static void read_line(const joblog_reader *r, size_t at, size_t end, bool plain,
     out->unlike = literal || indented || (line.body_length > 7 && memcmp(line.body, "frame #", 7) == 0);
     if (!out->unlike)
         read_shape(&line, out);
-    if (!kept || line.text != r->bytes + at || line.length != end - at ||
+    if (!kept || line.text != r->bytes + p->at || line.length != p->end - p->at ||
         (!always && (literal || joblog_may_have_other(&r->log->signatures, line.text, line.length))))
         return;
-    alike now = {.shape = shape,
+    alike now = {.shape = p->shape,
                  .said = *out,
                  .front = (uint32_t)line.prefix.length,
                  .step = (uint32_t)(line.prefix.length + step)};
@@ -234,10 +241,10 @@ static void read_said(const joblog_reader *r, size_t at, size_t end, bool plain,
 {
     const char *const line = r->bytes + at;
     plain = plain && end - at <= ALIKE_MOST && !joblog_is_wrapped(line, end - at);
-    const uint64_t shape = plain ? joblog_shape(line, end - at) | 1 : 0;
-    alike *kept = plain ? &alikes[shape / 2 % ALIKES] : NULL;
-    if (!kept || kept->shape != shape || !read_alike(r, kept, line, end - at, out))
-        read_line(r, at, end, plain, shape, out, kept);
+    const place p = {.at = at, .end = end, .plain = plain, .shape = plain ? joblog_shape(line, end - at) | 1 : 0};
+    alike *kept = plain ? &alikes[p.shape / 2 % ALIKES] : NULL;
+    if (!kept || kept->shape != p.shape || !read_alike(r, kept, line, end - at, out))
+        read_line(r, &p, out, kept);
 }
 
 /* What is not known of a rank after the last lines were read. */
