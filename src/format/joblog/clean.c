@@ -347,8 +347,7 @@ void joblog_mask(const joblog_masks *m, const char *text, size_t length, assay_b
     char small[LOOK];
     assay_buf from, to;
     int status = ASSAY_OK;
-    for (size_t i = 0; i < length && length <= LOOK; i++)
-        small[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
+    (void)joblog_lower(text, length, small, sizeof small);
     assay_buf_init(&from, 1 << 20);
     assay_buf_init(&to, 1 << 20);
     assay_put_bytes(&from, text, length);
