@@ -253,13 +253,13 @@ static const char LOUD[] =
 /* Words that count only behind the name of a program: "sleep: missing operand". */
 static const char LOUD_OF_PROGRAM[] =
     "failed|failure|killed|crashed|unable to|cannot|could not|couldn't|can't|unrecognized|unrecognised|denied|died|"
-    "missing|is lost|lost |has been lost|refused|timed out|no such|lack of|no heartbeat|exited|terminated|stopping|"
+    "missing|is lost|lost |has been lost|refused|timed out|no such|lack of|no heartbeat|exited with|exited on|exited unexpectedly|terminated|stopping|"
     "=aborted|=aborting|=panicked";
 static const char QUIET[] =
     "no error|0 error|without error|error rate|error_rate|squared error|absolute error|error:0|error: 0|errors: 0|errors=0|"
     "0 failed|failed: 0|failed=0|no failure|0 failures|retry|trying again|ignor|skip|dropped|warning|warn |deprecat|"
     "not an error|exit code 0|exit code: 0|exitcode: 0|exit code is 0|exited with code 0|fall back|falling back|if you|"
-    "is not set|can be |: none|=passed|=xfail|... ok|handler for|handlers for|handler:|trap ";
+    "is not set|can be |: []|killed 0|lost 0|unable to register cu|: none|=passed|=xfail|... ok|handler for|handlers for|handler:|trap ";
 /* What is named by a noun for an error, where it is no label: "an error occurred", "error in step 7". */
 static const char *const BEHIND[] = {"in ", "at ", "while ", "during ", "when ", "on ", "from ", "occurred", "code"};
 static const char *const BEFORE[] = {"fatal ", "internal ", "runtime ", "unhandled ", "uncaught ", "unexpected "};
@@ -311,7 +311,7 @@ static bool names_error(const char *text, const char *low, size_t length)
     return is;
 }
 
-/* "error 0.0213", "error: 1e-3", "error 12%": a measure, and no error. */
+/* "error 0.0213", "error: 1e-3", "error 12%", "error: 7 of 100": a measure, and no error. */
 static bool is_measure(const char *low, size_t length)
 {
     static const char word[] = "error";
@@ -324,8 +324,10 @@ static bool is_measure(const char *low, size_t length)
         from++;
     if (from == begin || from >= length)
         return false;
-    return low[from] == '%' || (from + 1 < length && ((low[from] == '.' && assay_is_digit(low[from + 1])) ||
-                                                      (low[from] == 'e' && strchr("+-0123456789", low[from + 1]))));
+    const bool counted = from + 3 < length && (memcmp(low + from, " of ", 4) == 0 || memcmp(low + from, " +-", 3) == 0);
+    return counted || low[from] == '%' ||
+           (from + 1 < length && ((low[from] == '.' && assay_is_digit(low[from + 1])) ||
+                                  (low[from] == 'e' && strchr("+-0123456789", low[from + 1]))));
 }
 
 /* The level that stands among the first bytes of a line: 1 an error, -1 less than one, 0 none. */
