@@ -291,8 +291,15 @@ static bool is_said(const char *text, const char *low, size_t length, size_t fro
     while (begin > 0 && (assay_is_digit(low[begin - 1]) || (low[begin - 1] >= 'a' && low[begin - 1] <= 'z')))
         begin--;
     const char before = begin > 0 ? low[begin - 1] : ' ', behind = to < length ? low[to] : ' ';
+    if (begin < from && is_large(text[from]) && !is_large(text[from - 1]) &&
+        (before == '.' || (to < length && is_large(text[to])))) /* "acme.GridError", "hipErrorLaunch" */
+        return true;
     if (strchr("_-/", before) || strchr("_-/", behind) || (behind >= 'a' && behind <= 'z'))
         return false;
+    assay_ending ending;
+    assay_log_role role;
+    if (to == length || (behind == '.' && to + 1 == length)) /* "no answer: GPU driver error" */
+        return begin == 0 || joblog_guess(text, length, &ending, &role);
     return begin == 0 || strchr(":!([", behind) ||
            (begin > 3 && before == ' ' && is_large(text[begin - 2]) && is_large(text[begin - 3]) &&
             is_large(text[begin - 4])) ||

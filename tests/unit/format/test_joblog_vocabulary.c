@@ -80,11 +80,23 @@ static bool speaks(const char *text)
 
 static void test_speaks(void)
 {
-    static const char *const errors[] = {
-        "mesh: error: gizmo 7",   "Error in step 7",        "acme.GridFault: fatal: no grid",
-        "ValueError: a",          "an error occurred",      "E1127 03:12:07.000000 4711 a.cc:1] gizmo 7",
-        "level=error msg=gizmo",  "HCCL error 7",           "CUDA_ERROR_UNKNOWN",
-        "ended with exit code 1", "sleep: missing operand", "Aborted (core dumped)"};
+    static const char *const errors[] = {"mesh: error: gizmo 7",
+                                         "Error in step 7",
+                                         "acme.GridFault: fatal: no grid",
+                                         "ValueError: a",
+                                         "an error occurred",
+                                         "E1127 03:12:07.000000 4711 a.cc:1] gizmo 7",
+                                         "level=error msg=gizmo",
+                                         "HCCL error 7",
+                                         "CUDA_ERROR_UNKNOWN",
+                                         "ended with exit code 1",
+                                         "sleep: missing operand",
+                                         "Aborted (core dumped)",
+                                         "launch: worker exited with 7",
+                                         "error: 404",
+                                         "no answer, a GPU driver error",
+                                         "it ended with acme.GridError",
+                                         "it returned hipErrorLaunchFailure"};
     static const char *const none[] = {"",
                                        "INFO error: gizmo 7",
                                        "W1127 03:12:07.000000 4711 a.cc:1] error: gizmo 7",
@@ -99,6 +111,7 @@ static void test_speaks(void)
                                        "vllm: lost 0 requests",
                                        "launch: all workers exited",
                                        "E0000 00:00:1.1 4711 cuda_dnn.cc:8310] Unable to register cuDNN factory",
+                                       "name time error",
                                        "on_error: abort",
                                        "--abort-on-error",
                                        "errors by class: 7",
