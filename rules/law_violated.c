@@ -15,7 +15,6 @@
 #include <assay/search.h>
 
 #include "laws/loss.h"
-#include "laws/not_finite.h"
 #include "laws/regression.h"
 #include "laws/statistics.h"
 #include "laws/sums.h"
@@ -151,7 +150,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (int law = 0; status == ASSAY_OK && law < LAWS; law++)
         status = MAPS[law] ? MAPS[law](&step) : ASSAY_OK;
-    ASSAY_THEN(status, law_not_finite(&step));
     return status;
 }
 
@@ -727,8 +725,6 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(list);
     ASSAY_THEN(status, sums_judge(rule, series, verdict));
     ASSAY_THEN(status, statistics_judge(rule, series, verdict));
-    if (status == ASSAY_OK)
-        not_finite_say(rule, series, verdict);
     assay_verdict_no_data(verdict, "no equation between recorded tensors holds at three steps: weights, inputs and "
                                    "outputs of modules, gradients or an optimizer's state are needed, of steps that "
                                    "follow one another.");

@@ -91,13 +91,12 @@ def another_optimizer(folder):
 
 @case
 def outputs_with_nan(folder):
-    """No law says anything of these, and "nothing wrong" is not said of them."""
+    """No law says anything of these: the first line does (tests/e2e/headline.py)."""
     def fault(step, worker, t):
         if step >= 8 and worker == 1:
             t["fc1_output_0"][3, 17] = numpy.nan
             t["Net_fc2.weight"][0, 0] = numpy.inf
-    said = "Laws are not tested of 8 tensors with NaN or infinities, each step and worker counted, first Net_fc2.weight of worker_1 at step 8."
-    return Training(fault=fault).write(folder), [rule("laws", "LawViolated", quiet(200, said))]
+    return Training(fault=fault).write(folder), [rule("laws", "LawViolated", quiet(200))]
 
 
 @case
