@@ -187,7 +187,7 @@ static bool add_lost(why_scene *s, bool *taken)
 {
     assay_why *why = s->why;
     size_t file = 0;
-    const int64_t who = lost_by_all(s, &file);
+    const int64_t who = why->by_words ? -1 : lost_by_all(s, &file); /* guessed words prove no lost connection */
     *taken = false;
     if (who < 0)
         return who == -1;

@@ -652,8 +652,8 @@ static bool tell(why_scene *s)
     if (is_completed(&why->facts))
         return true;
     take_messages(s);
-    any = any || (!finished && !hard && !why->hang && take_words(s, true));
-    if (!any && !hard && !why->hang)
+    why->by_words = !any && !hard && !why->hang && !finished && take_words(s, true);
+    if (!any && !hard && !why->hang && !why->by_words)
         return true;
     why->failed = true;
     sum_up(s);
@@ -687,7 +687,8 @@ static bool tell(why_scene *s)
             if (!why_add_text(&why->reason, "events were left out, and one of them may have been before"))
                 return false;
         }
-    } else if (!why_add_absent(s) || (!why->has_cause && !add_state(s)) || (!why->has_cause && !why_add_unknown(s))) {
+    } else if ((!why->by_words && !why_add_absent(s)) || (!why->has_cause && !add_state(s)) ||
+               (!why->has_cause && !why_add_unknown(s))) {
         return false;
     }
     why->step = -1;

@@ -109,6 +109,7 @@ struct assay_why {
     const assay_log_event *forgiven; /* at the end of an output, and counts for none; NULL: there is none */
     char *earlier; /* what ended an earlier run in an output, and where that stands; owned; NULL: there is none */
     why_certainty certainty;
+    bool by_words;            /* nothing says that the job failed but last words that no signature knows */
     ASSAY_VEC(char *) reason; /* why it is so certain; owned */
     int64_t step;             /* of the cause; -1 */
     int64_t last_step;        /* that any output names */

@@ -54,7 +54,8 @@ static char *describe(const assay_why *why, const assay_trial_outcome *trial)
 
 static int take_end(const assay_why *why, assay_trial_outcome *trial)
 {
-    if (!why->failed)
+    /* what last words may mean is an answer to who asks why, and no verdict on a job that may have gone well */
+    if (!why->failed || why->by_words)
         return ASSAY_OK;
     trial->job_end = assay_copy_text(why->answer);
     trial->job_seen = describe(why, trial);

@@ -421,7 +421,10 @@ def dead_trials(checks, assay, top):
     well = top / "ended-well"
     shutil.copytree(healthy, well)
     before = run([assay, "run", well, "--quiet", "--out", top / "out"])
-    write(well, {"stderr.log": steps(0, 1, 40), "train.txt": oom, "catalog.txt": oom})  # data, by their names
+    words = ["ERROR uploader: server: terminated"]  # nothing says that this is an end
+    write(well, {"stderr.log": steps(0, 1, 40) + words, "train.txt": oom, "catalog.txt": oom})  # data, by their names
+    asked = run([assay, "why", well, "--quiet"])
+    checks.expect("uploader" in asked.out.split("\n")[0], "who asks why hears of last words: %s" % asked)
     after = run([assay, "run", well, "--quiet", "--out", top / "out"])
     checks.expect(before.code == after.code and before.out.split("\n")[0] == after.out.split("\n")[0], "a job that ended well: %s" % after)
 
