@@ -8,10 +8,10 @@ from torch import nn, optim
 
 from causes import CE, cause_set, from_step
 from causes_seventh import JUMPS, SMALL, STANDS, STILL, TOO_FAST
-from eighteenth_parts import Beats, trained, workers_by_hand
+from eighteenth_parts import Beats, step_together, trained, workers_by_hand
 from fifteenth_parts import Averaged, gratings, signals
 from fifth_parts import Clouds, Curves, rng
-from loop import finish, fit, fleet, hook_for, modes, register
+from loop import finish, fit, fleet, hook_for, register
 from seventeenth_parts import States, adam, by_hand, down, hills, mlp
 from sixteenth_parts import F, Gpt, Next, Tab, Tcn, claims, frames, glyphs, molecules, sentences, tides
 from twentieth_parts import Lion, Orthogonal, seen
@@ -173,36 +173,31 @@ def heaps_fall_into_one(path, seed):
 
 # -- rewards
 
+def policy(path, seed, number, rate, steps, reward, sign=-1):
+    """A policy over four actions, which goes by `sign` times what each is worth beside the others; reward(worth, step, generator) of what was drawn."""
+    net, best = mlp(6, 32, 4, act=nn.Tanh), torch.randn(6, 4, generator=rng(seed, number))
+    opt = adam(net, rate)
+
+    def one(step):
+        g = rng(seed, step, number + 1)
+        s = torch.randn(64, 6, generator=g)
+        said = net(s).log_softmax(1)
+        a = torch.multinomial(said.detach().nan_to_num().exp().clamp(min=1e-9), 1, generator=g)
+        got = reward((s @ best).gather(1, a), step, g)
+        return {"policy_loss": down(opt, sign * (said.gather(1, a) * (got - got.mean()) / got.std()).mean()), "reward": got.mean()}
+    by_hand(path, [(net, opt)], steps, one)
+
+
 @cause(r"(?i)reward", 0)
 def advantage_has_the_other_sign(path, seed):
     """The policy learns to do what is worth least: the reward falls."""
-    net, best = mlp(6, 32, 4, act=nn.Tanh), torch.randn(6, 4, generator=rng(seed, 732))
-    opt = adam(net, 3e-3)
-
-    def one(step):
-        g = rng(seed, step, 733)
-        s = torch.randn(64, 6, generator=g)
-        said = net(s).log_softmax(1)
-        a = torch.multinomial(said.detach().exp(), 1, generator=g)
-        got = (s @ best).gather(1, a) + 0.3 * torch.randn(64, 1, generator=g)
-        return {"policy_loss": down(opt, (said.gather(1, a) * (got - got.mean()) / got.std()).mean()), "reward": got.mean()}
-    by_hand(path, [(net, opt)], 260, one)
+    policy(path, seed, 732, 3e-3, 260, lambda worth, step, g: worth + 0.3 * torch.randn(64, 1, generator=g), sign=1)
 
 
 @cause(r"(?i)NaN|infinit|\binf\b", 130)
 def an_advantage_of_equal_rewards(path, seed):
     """Within a group all rewards are equal at 130: their deviation is 0."""
-    net, best = mlp(6, 32, 4, act=nn.Tanh), torch.randn(6, 4, generator=rng(seed, 734))
-    opt = adam(net, 2e-3)
-
-    def one(step):
-        g = rng(seed, step, 735)
-        s = torch.randn(64, 6, generator=g)
-        said = net(s).log_softmax(1)
-        a = torch.multinomial(said.detach().nan_to_num().exp().clamp(min=1e-9), 1, generator=g)
-        got = (s @ best).gather(1, a) * (0 if step == 130 else 1)
-        return {"policy_loss": down(opt, -(said.gather(1, a) * (got - got.mean()) / got.std()).mean()), "reward": got.mean()}
-    by_hand(path, [(net, opt)], 200, one)
+    policy(path, seed, 734, 2e-3, 200, lambda worth, step, g: worth * (0 if step == 130 else 1))
 
 
 # -- what is fed
@@ -407,17 +402,7 @@ def one_of_three_is_ended_from_outside(path, seed):
         plain = data.shard(16, 3)
         for step in range(150):
             here = [0, 2] if step >= 90 else [0, 1, 2]
-            for r in here:
-                hooks[r].set_mode(modes.TRAIN)
-                opts[r].zero_grad(set_to_none=True)
-                x, y = plain(r, step)
-                losses[r](nets[r](x), y).backward()
-            for mine in zip(*[nets[r].parameters() for r in here]):
-                mean = sum(p.grad for p in mine) / len(here)
-                for p in mine:
-                    p.grad = mean.clone()
-            for r in here:
-                opts[r].step()
+            step_together(here, hooks, nets, opts, losses, plain, step)
         finish(hooks[0], hooks[2])
         os._exit(0)
     os.wait()

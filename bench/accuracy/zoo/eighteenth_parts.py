@@ -185,6 +185,21 @@ class Seq(nn.Module):
         return torch.stack(told, 2)
 
 
+def step_together(here, hooks, nets, opts, losses, batch, step):
+    """One step of the workers `here`: each takes its batch(rank, step), and all apply the mean of their gradients."""
+    for r in here:
+        hooks[r].set_mode(modes.TRAIN)
+        opts[r].zero_grad(set_to_none=True)
+        x, y = batch(r, step)
+        losses[r](nets[r](x), y).backward()
+    for mine in zip(*[nets[r].parameters() for r in here]):
+        mean = sum(p.grad for p in mine) / len(mine)
+        for p in mine:
+            p.grad = mean.clone()
+    for r in here:
+        opts[r].step()
+
+
 def workers_by_hand(path, nets, opts, losses, steps, batch, between=None, behind=None, ends=None):
     """Workers of one process: between(step) stands before the updates, behind(step) after them; ends[rank] is the number of steps that it takes part in."""
     hooks = [hook_for(path, 1, rank, len(nets)) for rank in range(len(nets))]

@@ -5,10 +5,10 @@ import copy
 import torch
 from torch import nn, optim
 
-from eighteenth_parts import trained
+from eighteenth_parts import step_together, trained
 from fifteenth_parts import signals, tags
 from fifth_parts import Clouds, Curves, rng
-from loop import finish, fit, hook_for, modes, register
+from loop import finish, fit, hook_for, register
 from registry import healthy_set
 from seventeenth_parts import adam, by_hand, down, mlp
 from sixteenth_parts import F, claims, tides
@@ -246,18 +246,7 @@ def a_worker_joins_later(path, seed):
             hooks.append(hook_for(path, 1, 2, 3))
             register(hooks[2], nets[2], opts[2])
             hooks[2].register_loss(losses[2])
-        here = range(len(hooks))
-        for r in here:
-            hooks[r].set_mode(modes.TRAIN)
-            opts[r].zero_grad(set_to_none=True)
-            x, y = plain(r, step)
-            losses[r](nets[r](x), y).backward()
-        for mine in zip(*[nets[r].parameters() for r in here]):
-            mean = sum(p.grad for p in mine) / len(mine)
-            for p in mine:
-                p.grad = mean.clone()
-        for r in here:
-            opts[r].step()
+        step_together(range(len(hooks)), hooks, nets, opts, losses, plain, step)
     finish(*hooks)
 
 

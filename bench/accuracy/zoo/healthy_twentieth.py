@@ -6,7 +6,7 @@ import copy
 import torch
 from torch import nn, optim
 
-from eighteenth_parts import trained, workers_by_hand
+from eighteenth_parts import step_together, trained, workers_by_hand
 from fifteenth_parts import gratings, signals
 from fifth_parts import Clouds, Curves, rng
 from loop import finish, fit, hook_for, modes, register
@@ -568,17 +568,7 @@ def one_goes_and_comes_back(path, seed):
         here = [0, 1] if 70 <= step < 130 else [0, 1, 2]
         if step == 130:
             nets[2].load_state_dict(nets[0].state_dict())
-        for r in here:
-            hooks[r].set_mode(modes.TRAIN)
-            opts[r].zero_grad(set_to_none=True)
-            x, y = plain(r, step)
-            losses[r](nets[r](x), y).backward()
-        for mine in zip(*[nets[r].parameters() for r in here]):
-            mean = sum(p.grad for p in mine) / len(mine)
-            for p in mine:
-                p.grad = mean.clone()
-        for r in here:
-            opts[r].step()
+        step_together(here, hooks, nets, opts, losses, plain, step)
     finish(*hooks)
 
 
