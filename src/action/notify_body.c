@@ -59,7 +59,8 @@ static void put_slack(const assay_message *message, assay_buf *out)
     assay_buf_release(&text);
 }
 
-/* A line of a card: at most TEAMS_LINE of its bytes, cut between characters; a byte that is no UTF-8 counts as one. */
+/* A line of a card: at most TEAMS_LINE of its bytes, cut between characters, and then "..."; a byte that is no UTF-8 counts
+ * as one. */
 static void put_line(const char *line, size_t length, const char *weight, assay_buf *out)
 {
     size_t size = 0;
@@ -75,6 +76,8 @@ static void put_line(const char *line, size_t length, const char *weight, assay_
                      "\"weight\": \"%s\", \"text\": ",
                      weight);
     assay_json_put_text_n(out, line, size);
+    if (size < length)
+        assay_put_format(out, "}, {\"type\": \"TextRun\", \"weight\": \"%s\", \"text\": \"...\"", weight);
     assay_put_format(out, "}]}");
 }
 

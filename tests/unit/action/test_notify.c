@@ -178,6 +178,8 @@ static void test_cards(void)
         assay_buf_init(&out, 1 << 20);
         notify_put_body(NOTIFY_TEAMS, &(assay_message){"end", text, text, NULL, 0}, &out);
         CU_ASSERT(assay_buf_status(&out) == ASSAY_OK && out.size < 20000);
+        assay_put_u8(&out, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr((const char *)out.data, "\"text\": \"...\"")); /* what is cut says so */
         assay_buf_release(&out);
     }
 }
