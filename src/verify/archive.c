@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/json_pull.h"
-#include "base/path.h"
+#include "container/suffixes.h"
 #include "container/inflate.h"
 #include "container/npy_head.h"
 #include "container/tar.h"
@@ -65,21 +65,8 @@ static int leave(const walk *w, const char *what, bool beside)
  * not unpacked. */
 typedef enum content { NOTHING, ZIP, TAR, ARRAY, PICKLE, NAMED, PERHAPS, GZIP, ZLIB, ZSTD, CLOSED } content;
 
-static bool ends_in(const char *path, const char *const *ends)
-{
-    for (; *ends; ends++)
-        if (assay_path_ends(path, *ends))
-            return true;
-    return false;
-}
-
 static content kind_of(const uint8_t *head, size_t size, const char *path)
 {
-    /* What torch.load or pickle.load may be given: their first bytes may be those of an old pickle, which has no protocol
-     * in front. */
-    static const char *const loaded[] = {".pkl", ".pickle", ".pt",   ".pth", ".bin", ".ckpt", ".joblib",
-                                         ".dat", ".p",      ".dill", ".pk",  ".th",  ".t7",   NULL};
-    static const char *const texts[] = {".safetensors", ".json", ".txt", ".md", ".py", ".csv", ".jsonl", NULL};
     static const struct {
         const char *magic;
         size_t size;
@@ -103,7 +90,9 @@ static content kind_of(const uint8_t *head, size_t size, const char *path)
         return PICKLE;
     if (head[0] == 0x78 && (head[0] * 256 + head[1]) % 31 == 0)
         return ZLIB;
-    return ends_in(path, loaded) ? NAMED : ends_in(path, texts) ? NOTHING : PERHAPS;
+    const unsigned kinds = assay_suffix_kinds(path);
+    /* the first bytes may be those of an old pickle, which has no protocol in front */
+    return kinds & ASSAY_SUFFIX_LOADED ? NAMED : kinds & ASSAY_SUFFIX_DATA ? NOTHING : PERHAPS;
 }
 
 static int look_at(const source *s, content kind, walk *w, assay_error *err);

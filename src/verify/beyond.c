@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/vec.h"
+#include "container/suffixes.h"
 #include "container/inflate.h"
 #include "trial/places.h"
 #include "trial/trial_format.h"
@@ -293,16 +294,8 @@ static int add_loading(void *context, const char *where, const assay_loading *fo
 /* Is it, by its name, a file of tensors that was packed as a whole? No .tar: many call so what torch.save() writes. */
 static bool is_packed(const char *path)
 {
-    static const char *const packed[] = {".gz", ".xz", ".bz2", ".zst", ".lz4", ".lzma", ".7z", ".rar", ".tgz", ".zip"};
-    static const char *const files[] = {".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".npz", ".distcp"};
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
-        for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-            char end[24];
-            snprintf(end, sizeof end, "%s%s", files[k], packed[i]);
-            if (assay_path_ends(path, end))
-                return true;
-        }
-    return false;
+    const size_t length = strlen(path), inner = assay_suffix_before(path, length, ASSAY_SUFFIX_PACKED);
+    return inner < length && assay_suffix_before(path, inner, ASSAY_SUFFIX_TENSORS) < inner;
 }
 
 /* Random numbers that Accelerate keeps of each rank: a checkpoint is as sound without a word on them. */

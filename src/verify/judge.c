@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/vec.h"
+#include "container/suffixes.h"
 #include "trial/places.h"
 #include "trial/trial_format.h"
 #include "verify/words.h"
@@ -307,12 +308,12 @@ static void count_sum(const assay_part *part, const assay_entry *e, assay_verify
     const assay_file *file = part->files && e->file < part->files->count ? &part->files->file[e->file] : NULL;
     assay_note_facts facts;
     line->tensors++;
-    if (file && !file->note && assay_path_ends(line->path, ".npy"))
+    if (file && !file->note && assay_suffix_kinds(line->path) & ASSAY_SUFFIX_NO_SUMS)
         line->bare++;
     if (!file || !file->note || !format->note_facts || !format->note_facts(file->note, file->note_size, &facts))
         return;
     line->summed += facts.summed;
-    line->bare += !facts.summed && (facts.plain || assay_path_ends(line->path, ".safetensors"));
+    line->bare += !facts.summed && (facts.plain || assay_suffix_kinds(line->path) & ASSAY_SUFFIX_NO_SUMS);
 }
 
 /* Lines of the files that have tensors, in the order of steps. */

@@ -13,6 +13,7 @@
 #include "base/json_pull.h"
 #include "base/path.h"
 #include "base/vec.h"
+#include "container/suffixes.h"
 #include "verify/framework.h"
 #include "report/text/layout.h"
 
@@ -141,13 +142,7 @@ static bool is_of_training(const char *name)
 /* Does a file of that name keep what a training resumes from, rather than words about it? */
 static bool keeps_state(const char *name)
 {
-    static const char *const ends[] = {
-        ".pt",  ".pth", ".bin",      ".ckpt",         ".safetensors",       ".pkl",
-        ".npz", ".npy", ".metadata", "metadata.json", "trainer_state.json", ".index.json"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (assay_path_ends(name, ends[i]))
-            return true;
-    return false;
+    return assay_suffix_kinds(name) & ASSAY_SUFFIX_STATE;
 }
 
 /* Does a framework always write it, so that one neighbour that has it is proof? */

@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "base/vec.h"
+#include "container/suffixes.h"
 #include "trial/trial_format.h"
 
 enum { SAMPLE = 1 << 16, BLOCK = 1 << 20 };
@@ -78,14 +79,13 @@ static int add_file(watching *w, const char *path, uint32_t unit, bool moments)
 /* May pieces of tensors lie in the file? What lies beside them has other names: arguments, random numbers. */
 static bool has_pieces(const char *path)
 {
-    return assay_path_ends(path, ".distcp") || assay_path_ends(path, ".safetensors") ||
-           assay_path_ends(path, "_states.pt");
+    return assay_suffix_kinds(path) & ASSAY_SUFFIX_PIECES;
 }
 
 /* Has each rank a part of its own in such files? Of others a rank may have a copy. */
 static bool has_own_part(const char *path)
 {
-    return assay_path_ends(path, ".distcp") || assay_path_ends(path, "_optim_states.pt");
+    return assay_suffix_kinds(path) & ASSAY_SUFFIX_RANK;
 }
 
 static int add_part(watching *w, const assay_part *part)

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/search.h"
+#include "container/suffixes.h"
 #include "trial/lone.h"
 #include "why/internal.h"
 
@@ -159,7 +160,6 @@ static bool ends(const char *name, const char *suffix)
 /* Is it a file of what programs say, by its name? */
 static bool is_output(const char *name)
 {
-    static const char *const suffixes[] = {".out", ".err", ".log", ".txt", ".stdout", ".stderr"};
     static const char *const names[] = {"stdout",  "stderr", "output", "messages", "syslog",   "dmesg",
                                         "console", "log",    "kern",   "journal",  "workerlog"};
     char stem[256];
@@ -171,9 +171,8 @@ static bool is_output(const char *name)
     if (strncasecmp(stem, "readme", 6) == 0 || strncasecmp(stem, "requirements", 12) == 0 ||
         strncasecmp(stem, "license", 7) == 0)
         return false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (ends(stem, suffixes[i]))
-            return true;
+    if (assay_suffix_kinds(stem) & ASSAY_SUFFIX_OUTPUT)
+        return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const size_t length = strlen(names[i]);
         if (strncasecmp(stem, names[i], length) == 0 && (stem[length] == '\0' || strchr("._-", stem[length])) &&

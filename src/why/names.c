@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "base/search.h"
+#include "container/suffixes.h"
 #include "why/internal.h"
 
 typedef struct numbered { /* an output of a series: "worker0.err", "worker1.err" */
@@ -28,15 +29,9 @@ static bool is_letter(char c)
 /* The length of a name without what says its kind: "worker0.err.gz" has 7. */
 static size_t stem_of(const char *name)
 {
-    static const char *const kinds[] = {".log", ".txt", ".out", ".err", ".stdout", ".stderr"};
-    size_t length = strlen(name);
-    length -= assay_path_ends(name, ".gz") ? 3 : 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t size = strlen(kinds[i]);
-        if (length > size && strncmp(name + length - size, kinds[i], size) == 0)
-            return length - size;
-    }
-    return length;
+    const size_t length = strlen(name) - (assay_path_ends(name, ".gz") ? 3 : 0);
+    const size_t before = assay_suffix_before(name, length, ASSAY_SUFFIX_OUTPUT);
+    return before > 0 ? before : length;
 }
 
 /* Is it a word for one of the processes of a training, or for what it writes, that may stand before a number? Attempts, parts and
