@@ -230,6 +230,8 @@ static void count_targets(hang_world *w, waiters *t, bool fill)
     }
 }
 
+/* Lists by rank in one array each: counts are kept two places behind their rank, so that the sums are where filling
+ * begins, and filling moves them to where the list of a rank begins. */
 static void find_waiters(hang_world *w, waiters *t)
 {
     t->first = hang_take(w, w->ranks + (size_t)3, sizeof *t->first);
@@ -462,6 +464,8 @@ static bool is_named(const uint32_t *named, uint32_t count, uint32_t rank)
     return false;
 }
 
+/* The others are quoted by the first of them that differs: all members may be named where no majority says which of
+ * two calls is right. */
 static void put_mismatch(hang_world *w, uint32_t group, int64_t number, const uint32_t *named, uint32_t count,
                          assay_hang_mismatch *out)
 {

@@ -48,6 +48,8 @@ static bool stands_before(const hang_world *w, const hang_member *m, int64_t num
     return r->front.member != HANG_NONE && (!item || r->front.place < item->place);
 }
 
+/* A rank without a dump is asked for an explanation only where no known rank gives one: it may be that its dump was
+ * merely lost. */
 static void look_at_stop(hang_world *w, hang_stop *s, const bool *alibi)
 {
     const hang_group *g = &w->group[s->group];
@@ -79,6 +81,8 @@ typedef struct standing {
 
 ASSAY_ORDER_BY(compare_standing, standing, group, number, rank)
 
+/* Sorted by group and number, ranks that stand at one operation lie side by side: each run of them is a stop, whose
+ * list points into the one array of ranks. */
 static void find_stops(hang_world *w)
 {
     standing *list = hang_take(w, w->ranks, sizeof *list);
@@ -198,6 +202,8 @@ static void look_at_half(hang_world *w, uint32_t member, uint32_t half, bool sin
         wait_for(w, wait);
 }
 
+/* A rank waits at its front, and for each single send that it called before: a send of its own ends only when the
+ * other half is called. Sends of a batch end together with the batch. */
 static void look_at_rank(hang_world *w, uint32_t rank)
 {
     const hang_rank *r = &w->rank[rank];

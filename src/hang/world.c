@@ -186,6 +186,7 @@ static void weigh(hang_world *w, const assay_flight_signature *of, hang_signatur
     assay_buf_release(&sizes);
 }
 
+/* A signature is kept once for all ranks, so that two calls are alike where their numbers are. */
 static void intern_signatures(hang_world *w)
 {
     size_t total = 0;
@@ -362,6 +363,8 @@ static void name_alike(building *b, assay_flight_row *const *row, size_t rows)
     free(a.used.list);
 }
 
+/* Groups of different dumps are one where name and ranks are the same: what a rank calls it is no more than a
+ * number of its own. */
 static void find_groups(building *b, assay_flight_row *const *row, size_t rows)
 {
     hang_world *w = b->w;
@@ -463,6 +466,7 @@ hang_member *hang_member_of(const hang_world *w, uint32_t group, uint32_t rank)
     return low < g->member + g->members && w->member[low].rank == rank ? &w->member[low] : NULL;
 }
 
+/* Members by group first; then, by counting, the memberships of each rank in the order of groups. */
 static void put_members(building *b)
 {
     hang_world *w = b->w;
