@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 os.environ["ASSAY_OVERWRITE"] = "1"  # one place for the reports of many trials
 SETS = ["causes", "causes_more", "causes_third", "causes_fourth", "causes_fifth", "causes_sixth", "causes_seventh",
         "causes_eighth", "causes_ninth", "causes_tenth", "causes_eleventh", "causes_twelfth", "causes_thirteenth", "causes_fourteenth", "causes_fifteenth",
-        "causes_sixteenth", "causes_seventeenth", "causes_eighteenth", "causes_twentieth"]
+        "causes_sixteenth", "causes_seventeenth", "causes_eighteenth", "causes_twentieth", "causes_twentyfirst"]
 QUIET = r"^(nothing wrong|\d+ rules? passed)"
 HOLE = "damaged or missing"  # what was not recorded as a whole judges nothing
 

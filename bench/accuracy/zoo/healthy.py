@@ -13,6 +13,8 @@ import healthy_fifth  # noqa: F401
 import healthy_fourth  # noqa: F401
 import healthy_nineteenth  # noqa: F401
 import healthy_twentieth  # noqa: F401
+import healthy_twentyfirst  # noqa: F401
+import healthy_twentyfirst_more  # noqa: F401
 import healthy_ninth  # noqa: F401
 import healthy_sixth  # noqa: F401
 import healthy_sixteenth  # noqa: F401
