@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """score.py - how often `assay why` is right: endings whose truth is known, and healthy twins of them.
 
-    score.py --assay PROGRAM [--seed N] [--real] [--slurm] [--only NAME ...] [--keep FOLDER] [--few] [--least 0.9] [--bulk MB]
+    score.py --assay PROGRAM [--seed N] [--real] [--slurm] [--set NAME] [--only NAME ...] [--keep FOLDER] [--few] [--least 0.9] [--bulk MB]
 
 Prints a line for each ending: class, rank, whether it was certain and wrong, whether its twin is silent. Exit 1 when anything is
 certain and wrong, a twin is not silent, or fewer than `--least` of the endings have both class and rank right. `--few` takes a dozen
 small ones, for a test. `--real` also lets processes really fail (failures.py; Debian's python3-torch). A seed that nobody has looked
-at says more than one that the engine was tried with: take another one each time.
+at says more than one that the engine was tried with: take another one each time. `--set held_back` and `--set again` take the endings that
+were written before the program was asked about them, and what was kept for the changes that they led to.
 """
 import argparse
 import json
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from endings import planted, twin_of  # noqa: E402
 from launch import environment  # noqa: E402
 from plots import PLOTS  # noqa: E402
+from plots_held_back import HELD_BACK, HELD_BACK_AGAIN  # noqa: E402
 
 FEW = ("gpu_memory_one", "exception_one", "killed_one", "hang_one", "gpu_off_bus", "host_memory_slurm", "time_limit", "disk_full", "nan_all", "port_taken", "module_missing", "load_other_shapes")
 
@@ -101,6 +103,29 @@ class Score:
             print("    twin: exit %d, %s" % (healthy.code, (healthy.line or healthy.error)[:300]))
         sys.stdout.flush()
 
+    def really_with_twins(self, again):
+        """Processes that really fail, and the same ones where all is well."""
+        if self.args.real:
+            from failures_held_back import CASES
+            for case in CASES:
+                if case.again == again and (not self.args.only or case.name in self.args.only):
+                    place, twin = self.folder / case.name, self.folder / (case.name + "-healthy")
+                    if case.run(twin, True) not in (0, None):
+                        print("%-22s its twin did not end well" % case.name)
+                    if case.run(place) is not None:
+                        self.keep_truth(case.name, case.truth, case.world)
+                        if not self.args.write:
+                            self.judge(case.name, place, case.truth, case.world, twin)
+        if self.args.slurm:
+            from slurm_held_back import under_slurm
+            for name, truth, ranks in under_slurm(self.folder, again, self.args.only):
+                self.keep_truth(name, truth, ranks)
+                if not self.args.write:
+                    self.judge(name, self.folder / name, truth, ranks, self.folder / (name + "-healthy"))
+
+    def keep_truth(self, name, truth, ranks):
+        (self.folder / (name + ".truth")).write_text(json.dumps({"classes": sorted(truth.classes), "ranks": truth.ranks, "nodes": truth.nodes, "known": truth.known, "world": ranks}))
+
     def end(self):
         print("%d of %d right in class and rank, %d certain and wrong, %d healthy ones not silent" % (self.right, self.count, self.wrong, self.alarms))
         return 1 if self.wrong or self.alarms or self.right < self.args.least * self.count or not self.count else 0
@@ -112,6 +137,7 @@ def main():
     parser.add_argument("--seed", default="1")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--slurm", action="store_true", help="also jobs that really die under a Slurm of the test's own")
+    parser.add_argument("--set", choices=("known", "held_back", "again"), default="known")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--few", action="store_true")
     parser.add_argument("--keep")
@@ -123,7 +149,8 @@ def main():
     folder = Path(args.keep or tempfile.mkdtemp(prefix="endings-"))
     score = Score(args, folder)
     try:
-        plots = [plot for plot in PLOTS if (not args.few or plot.__name__ in FEW) and (not args.only or plot.__name__ in args.only)]
+        plots = {"known": PLOTS, "held_back": HELD_BACK, "again": HELD_BACK_AGAIN}[args.set]
+        plots = [plot for plot in plots if (not args.few or plot.__name__ in FEW) and (not args.only or plot.__name__ in args.only)]
         for ending in planted(args.seed, plots):
             place, twin = folder / ending.name, folder / (ending.name + "-healthy")
             for each in (place, twin):
@@ -137,7 +164,9 @@ def main():
             (folder / (ending.name + ".truth")).write_text(json.dumps({"layout": ending.job.layout, "torch": ending.job.torch, **({"classes": sorted(truth.classes), "ranks": truth.ranks, "nodes": truth.nodes} if truth else {})}))
             if not args.write:
                 score.judge(ending.name, place, truth, ending.ranks, twin)
-        if args.real:
+        if args.set != "known":
+            score.really_with_twins(args.set == "again")
+        elif args.real:
             from failures import FAILURES, really
             for failure in FAILURES:
                 if not args.only or failure.__name__ in args.only:
@@ -146,7 +175,7 @@ def main():
                     truth, ranks = really(failure, place)
                     if truth and not args.write:
                         score.judge(failure.__name__, place, truth, ranks)
-        if args.slurm:
+        if args.slurm and args.set == "known":
             from slurm_failures import under_slurm
             for name, truth, ranks in under_slurm(folder):
                 if not args.write and (not args.only or name in args.only):
