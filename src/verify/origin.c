@@ -9,11 +9,18 @@
 
 #include "base/path.h"
 
-/* Are the names those of two ranks: the same but for digits, and with a word that says so? */
-static bool are_of_ranks(const char *a, size_t a_size, const char *b, size_t b_size)
+/* What the numbers behind them count is a place: whatever counts in time is renamed by trainings that keep the last few files. */
+static const char *const PLACES[] = {"rank",    "rng_state_", "random_states_", "layer_",
+                                     "expert_", "stage_",     "worker",         "shard"};
+
+/* Are the names those of two places: the same but for digits, and with a word that says so? */
+static bool are_of_places(const char *a, size_t a_size, const char *b, size_t b_size)
 {
     const char *const a_end = a + a_size, *const b_end = b + b_size;
-    if (!memmem(a, a_size, "rank", 4) && strncmp(a, "rng_state_", 10) != 0)
+    bool place = false;
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
+        place = place || memmem(a, a_size, PLACES[i], strlen(PLACES[i]));
+    if (!place)
         return false;
     while (a < a_end || b < b_end) {
         const bool digit = a < a_end && assay_is_digit(*a);
@@ -37,13 +44,14 @@ int assay_verify_origin(assay_store *store, const char *path, int64_t step, cons
     if (!end || !rest || strcmp(rest, "/data.pkl") != 0)
         return ASSAY_OK; /* one of each file says it */
     const size_t own_size = (size_t)(end - own), size = (size_t)(rest - entry);
-    if ((own_size == size && memcmp(own, entry, size) == 0) || !are_of_ranks(own, own_size, entry, size) ||
+    if ((own_size == size && memcmp(own, entry, size) == 0) || !are_of_places(own, own_size, entry, size) ||
         snprintf(other, sizeof other, "%.*s%.*s%s", (int)(own - path), path, (int)size, entry, end) >=
             (int)sizeof other ||
         assay_store_exists(store, other, NULL) != 1)
         return ASSAY_OK;
-    snprintf(text, sizeof text,
-             "%s: it was written as %.*s%s, which lies beside it: each rank would resume from another one's part", path,
-             (int)size, entry, end);
+    snprintf(
+        text, sizeof text,
+        "%s: it was written as %.*s%s, which lies beside it: what is resumed from them would have one another's part",
+        path, (int)size, entry, end);
     return assay_verify_remark_add(remarks, ASSAY_VERIFY_SUSPECT, step, path, text);
 }

@@ -1,4 +1,5 @@
 """Series of checkpoints as programs that copy files leave them: not whole, under names of their own, or twice; used by damaged_checkpoints.py."""
+import argparse
 import json
 import pickle
 import shutil
@@ -8,7 +9,7 @@ import numpy
 import torch
 
 from checkpoints import save_safetensors
-from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, put, spread, tensors
+from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, as_torch, put, spread, tensors
 
 THREE = (100, 200, 300)
 
@@ -84,6 +85,9 @@ def twice(work):
     other.rename(one)
     aside.rename(other)
     yield Case("lightning: two in each other's place", root, SUSPECT, "resume from epoch=1-step=100.ckpt; 200: it says that it is of step 300, which another checkpoint here is of")
+    root = spread(work, "torch", name="capitals", steps=THREE)
+    (root / "ckpt_200.pt").rename(root / "CKPT_200.PT")
+    yield Case("torch: a file in capitals", root, SOUND, "sound: 2 files of 2 checkpoints, .*see 1 note$")
     root = spread(work, "torch", name="behind-a-point", steps=THREE)
     (root / "ckpt_200.pt").rename(root / ".ckpt_200.pt")
     yield Case("torch: a file behind a point", root, SOUND, "sound: 2 files of 2 checkpoints, .*see 1 note$")
@@ -100,6 +104,13 @@ def twice(work):
             root = spread(work, layout, name="%s-names-%d" % (layout, step), steps=THREE)
             (root / file).write_text(of % step)
             yield Case("%s: %s names %d" % (layout, file, step), root, SOUND, "resume from .*300; .*see 1 note$" if step == 200 else "resume from .*300; [^;]*(;[^;]*seal[^;]*)?$")
+        for how, more in (("line", b"\n{"), ("page", bytes(512))):
+            longer = shutil.copytree(root, work / ("%s-%s" % (layout, how)))
+            (longer / file).write_bytes((of % 300).encode() + more)
+            yield Case("%s: more behind what %s names" % (layout, file), longer, DAMAGED, "which is not there|has more than a name")
+        blanks = shutil.copytree(root, work / (layout + "-blanks"))
+        (blanks / file).write_bytes(b"\n" + (of % 300).encode() + b" \n")
+        yield Case("%s: blanks around what %s names" % (layout, file), blanks, SOUND, "resume from .*300")
         zeros = shutil.copytree(root, work / (layout + "-zeros"))
         (zeros / file).write_bytes((of % 300).encode() + bytes(2))
         yield Case("%s: zero bytes behind what %s names" % (layout, file), zeros, DAMAGED, r"it names .*300\?\?, which is not there")
@@ -170,6 +181,13 @@ def best(work):
             yield Case("the best checkpoint is %s" % name, root, SOUND, "see 1 note$" if code else "resume from checkpoint-300; (?!.*note)", options)
 
 
+def exchange(one, other):
+    aside = one.with_name("aside")
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+
+
 def swapped(work):
     """Two ranks' files in each other's place: torch.save() writes below which name each was saved."""
     for layout, first, last in (("zero1", "zero_pp_rank_0_mp_rank_00_optim_states.pt", "zero_pp_rank_1_mp_rank_00_optim_states.pt"), ("zero2", "zero_pp_rank_0_mp_rank_00_optim_states.pt", "zero_pp_rank_1_mp_rank_00_optim_states.pt"),
@@ -190,6 +208,27 @@ def swapped(work):
     (folder / "rng_state_2.pth").rename(folder / "rng_state_1.pth")
     (folder / "aside").rename(folder / "rng_state_2.pth")
     yield Case("random numbers of two ranks are swapped", root, SUSPECT, "^resume from checkpoint-200; 300: rng_state_1.pth: it was written as rng_state_2.pth")
+    root = work / "pipeline"
+    for step in THREE:
+        folder = root / ("global_step%d" % step)
+        for layer in range(1, 4):
+            put(folder / ("layer_%02d-model_00-model_states.pt" % layer), {"fc.weight": torch.from_numpy(tensors(step + layer)["layers.1.fc.weight"])})
+        put(folder / "mp_rank_00_model_states.pt", {"module": None, "param_shapes": [], "global_steps": step, "dp_world_size": 1, "mp_world_size": 1})
+        (root / "latest").write_text(folder.name)
+    yield Case("pipeline: as it was written", root, SOUND, "^resume from global_step300")
+    hurt = shutil.copytree(root, work / "pipeline-swapped")
+    exchange(hurt / "global_step300" / "layer_01-model_00-model_states.pt", hurt / "global_step300" / "layer_02-model_00-model_states.pt")
+    yield Case("pipeline: two layers are swapped", hurt, SUSPECT, "^resume from global_step200; 300: layer_01-model_00-model_states.pt: it was written as layer_02")
+    for name, of, code in (("place", (0, 1, 2, 3), SOUND), ("converted", (0, 0, 0, 0), SOUND), ("swapped", (1, 0, 2, 3), DAMAGED), ("stages-swapped", (0, 3, 2, 1), DAMAGED)):
+        root = work / ("megatron-" + name)
+        for step in THREE:
+            for place in range(4):  # the rank that wrote it is in the arguments
+                rank = of[place] if step == 300 else 0 if name == "converted" else place
+                put(root / ("iter_%07d" % step) / ("mp_rank_%02d_%03d" % (place % 2, place // 2)) / "model_optim_rng.pt", {
+                    "iteration": step, "checkpoint_version": 3.0, "model": as_torch({name: value + rank for name, value in tensors(step).items()}),
+                    "args": argparse.Namespace(tensor_model_parallel_size=2, pipeline_model_parallel_size=2, world_size=4, rank=rank)})
+        (root / "latest_checkpointed_iteration.txt").write_text("300")
+        yield Case("megatron: ranks %s" % name, root, code, "^resume from iter_0000300" if code == SOUND else "^resume from iter_0000200; 300: .*in each other's place")
     root = spread(work, "ranks", name="renamed", steps=THREE)
     for step in THREE:
         for rank in range(3):

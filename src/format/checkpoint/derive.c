@@ -12,44 +12,22 @@
 #include "base/fault.h"
 #include "format/checkpoint/checkpoint.h"
 #include "format/checkpoint/files.h"
+#include "format/checkpoint/megatron.h"
 #include "format/checkpoint/torch.h"
 #include "mesh/draft.h"
 
 extern const assay_trial_format assay_format_checkpoint;
 
-enum { TP, SECOND, THIRD, FIELDS }; /* of a directory's name */
-enum { SIZE_MOST = 1 << 20, LAYER_DIGITS = 9 };
+enum { TP, SECOND, THIRD, FIELDS = ASSAY_MEGATRON_FIELDS }; /* of a directory's name */
+enum { SIZE_MOST = ASSAY_MEGATRON_SIZE_MOST, LAYER_DIGITS = 9 };
 
 typedef struct megatron {
     assay_store *store;
     const assay_catalog *catalog;
     uint32_t fields;        /* of the names */
     uint32_t (*at)[FIELDS]; /* [workers] */
-    int64_t tp, pp, ep;     /* sizes by the arguments; 0: not said */
-    bool gated;
+    assay_megatron_arguments said;
 } megatron;
-
-static bool parse_fields(const char *name, uint32_t at[FIELDS], uint32_t *fields)
-{
-    static const char BEGIN[] = "mp_rank_";
-    if (strncmp(name, BEGIN, sizeof BEGIN - 1) != 0)
-        return false;
-    name += sizeof BEGIN - 1;
-    for (*fields = 0; *fields < FIELDS;) {
-        uint64_t number = 0;
-        const char *from = name;
-        for (; isdigit((unsigned char)*name); name++)
-            number = number < SIZE_MOST ? number * 10 + (uint64_t)(*name - '0') : number;
-        if (name == from || number >= SIZE_MOST)
-            return false;
-        at[(*fields)++] = (uint32_t)number;
-        if (*name == '\0')
-            return true;
-        if (*name++ != '_')
-            return false;
-    }
-    return false;
-}
 
 static const char *path_of(const assay_catalog *catalog, const assay_unit *unit)
 {
@@ -57,47 +35,26 @@ static const char *path_of(const assay_catalog *catalog, const assay_unit *unit)
     return assay_checkpoint_place(assay_format_places(&assay_format_checkpoint, catalog), unit->place, &step);
 }
 
-static int64_t number_under(const assay_pickle *p, uint32_t node, const char *key)
-{
-    const uint32_t value = assay_pickle_get(p, node, key);
-    const bool whole = value != ASSAY_PICKLE_NOTHING && p->node[value].kind == ASSAY_PICKLE_INT;
-    return whole && p->node[value].integer > 0 && p->node[value].integer < SIZE_MOST ? p->node[value].integer : 0;
-}
-
-/* The arguments that Megatron-LM was called with. */
 static int take_arguments(assay_torch *t, void *context)
 {
-    megatron *m = context;
-    const assay_pickle *p = &t->pickle;
-    const uint32_t arguments = assay_pickle_get(p, p->root, "args");
-    const uint32_t state = arguments != ASSAY_PICKLE_NOTHING && p->node[arguments].kind == ASSAY_PICKLE_OBJECT
-                               ? p->node[arguments].c
-                               : arguments;
-    if (state == ASSAY_PICKLE_NOTHING)
-        return ASSAY_OK;
-    m->tp = number_under(p, state, "tensor_model_parallel_size");
-    m->pp = number_under(p, state, "pipeline_model_parallel_size");
-    m->ep = number_under(p, state, "expert_model_parallel_size");
-    const uint32_t gated = assay_pickle_get(p, state, "swiglu");
-    m->gated = gated != ASSAY_PICKLE_NOTHING && p->node[gated].kind == ASSAY_PICKLE_BOOL && p->node[gated].integer != 0;
+    assay_megatron_read(&t->pickle, context);
     return ASSAY_OK;
 }
 
 static int read_arguments(megatron *m, const assay_unit *unit)
 {
-    static const char FILE[] = "model_optim_rng.pt";
     char path[ASSAY_PATH_ROOM];
     const char *directory = path_of(m->catalog, unit);
     assay_problems unheard;
     assay_contents c;
     if (!directory ||
         snprintf(path, sizeof path, "%s%s%s/%s", directory, *directory ? "/" : "", m->catalog->worker_key[unit->worker],
-                 FILE) >= (int)sizeof path ||
+                 ASSAY_MEGATRON_FILE) >= (int)sizeof path ||
         assay_store_exists(m->store, path, NULL) != 1)
         return ASSAY_OK;
     assay_problems_init(&unheard);
     int status = assay_contents_init(&c, m->store, unit->step, directory, &unheard);
-    ASSAY_THEN(status, assay_ckpt_read_torch(&c, path, FILE, take_arguments, m));
+    ASSAY_THEN(status, assay_ckpt_read_torch(&c, path, ASSAY_MEGATRON_FILE, take_arguments, &m->said));
     assay_contents_release(&c);
     assay_ckpt_unheard(m->store, &unheard);
     return status;
@@ -171,7 +128,7 @@ static int put_megatron(megatron *m, bool deepspeed, assay_buf *out)
 {
     assay_topology_draft d = {.mesh = "dense",
                               .preset = deepspeed ? "deepspeed" : "megatron",
-                              .gated = m->gated,
+                              .gated = m->said.gated,
                               .worker = m->catalog->worker,
                               .workers = m->catalog->workers};
     uint32_t field[FIELDS], pp = FIELDS, ep = FIELDS;
@@ -179,22 +136,22 @@ static int put_megatron(megatron *m, bool deepspeed, assay_buf *out)
         pp = SECOND;
         ep = THIRD;
     } else if (m->fields == 2) {
-        pp = m->pp != 1 ? SECOND : FIELDS;
-        ep = m->pp != 1 ? FIELDS : SECOND;
+        pp = m->said.pp != 1 ? SECOND : FIELDS;
+        ep = m->said.pp != 1 ? FIELDS : SECOND;
     }
     if (pp < FIELDS) {
         field[d.axes] = pp;
         d.axis[d.axes].name = "pp";
-        d.axis[d.axes++].size = size_of(m, pp, m->pp);
+        d.axis[d.axes++].size = size_of(m, pp, m->said.pp);
     }
     if (ep < FIELDS) {
         field[d.axes] = ep;
         d.axis[d.axes].name = "ep";
-        d.axis[d.axes++].size = size_of(m, ep, m->ep);
+        d.axis[d.axes++].size = size_of(m, ep, m->said.ep);
     }
     field[d.axes] = TP;
     d.axis[d.axes].name = "tp";
-    d.axis[d.axes++].size = size_of(m, TP, m->tp);
+    d.axis[d.axes++].size = size_of(m, TP, m->said.tp);
     uint64_t *before = pp < FIELDS ? assay_alloc_zeroed(d.axis[0].size, sizeof *before) : NULL;
     uint32_t *at = assay_alloc((size_t)d.workers * d.axes * sizeof *at);
     int status = at && (before || pp == FIELDS) ? ASSAY_OK : ASSAY_ENOMEM;
@@ -224,7 +181,7 @@ int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, as
     bool all = true;
     for (uint32_t w = 0; w < catalog->workers && all; w++) {
         uint32_t fields = 0;
-        all = parse_fields(catalog->worker_key[w], m.at[w], &fields) && (w == 0 || fields == m.fields);
+        all = assay_megatron_parse(catalog->worker_key[w], m.at[w], &fields) && (w == 0 || fields == m.fields);
         m.fields = fields;
     }
     const assay_unit *first = &catalog->units[0];
@@ -235,7 +192,7 @@ int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, as
         deepspeed = !assay_names_have(&names, catalog->worker_key[first->worker]);
     assay_names_release(&names);
     int status = all && !deepspeed ? read_arguments(&m, first) : ASSAY_OK;
-    if (catalog->workers == 1 && m.tp < 2 && m.pp < 2 && m.ep < 2) { /* it has all of every tensor */
+    if (catalog->workers == 1 && m.said.tp < 2 && m.said.pp < 2 && m.said.ep < 2) { /* it has all of every tensor */
         free(m.at);
         return status;
     }

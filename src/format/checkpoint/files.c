@@ -120,6 +120,9 @@ bool assay_ckpt_is_misnamed(const assay_names *beside, const char *name)
     }
     const char *point = strrchr(name, '.');
     assay_keys flipped = {.known = short_endings};
+    for (size_t i = 0; point && short_endings[i]; i++) /* in other letters, as on a disk that knows but one kind */
+        if (strcasecmp(point, short_endings[i]) == 0 && strcmp(point, short_endings[i]) != 0)
+            return true;
     if (point && assay_keys_find_flipped(&flipped, point, strlen(point)) < 0 && flipped.near)
         return assay_ckpt_kind_of(name) == ASSAY_CKPT_KINDS;
     return is_aside(beside, name);

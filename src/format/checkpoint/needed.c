@@ -321,13 +321,32 @@ void assay_ckpt_name_needed(assay_contents *c, const char *directory, const assa
     check_stand_ins(c, directory, names);
 }
 
+/* Does a file begin as a name does, and no file of tensors: with characters alone? */
+static bool begins_with_text(assay_store *store, const char *path)
+{
+    char head[8] = "";
+    size_t got = 0;
+    assay_store_file *file = NULL;
+    bool text = assay_store_open_file(store, path, &file, NULL) == ASSAY_OK &&
+                assay_store_read_at(file, 0, head, sizeof head, &got, NULL) == ASSAY_OK && got > 0;
+    for (size_t i = 0; i < got; i++)
+        text = text && head[i] >= ' ';
+    assay_store_close_file(file);
+    return text;
+}
+
+static bool is_longer(assay_store *store, const char *path)
+{
+    uint64_t size = 0;
+    return assay_store_size_of(store, path, &size, NULL) == 1 && size >= ASSAY_CKPT_TAG_ROOM;
+}
+
 /* Is "latest" a directory, or a longer file? Many programs link the newest checkpoint there. */
 static bool is_checkpoint_itself(assay_store *store, const char *path)
 {
     assay_names names = {0};
-    uint64_t size = 0;
-    const bool longer = assay_store_size_of(store, path, &size, NULL) == 1 && size >= ASSAY_CKPT_TAG_ROOM;
-    const bool held = longer || (assay_store_list(store, path, &names, NULL) == ASSAY_OK && names.count > 0);
+    const bool held = (is_longer(store, path) && !begins_with_text(store, path)) ||
+                      (assay_store_list(store, path, &names, NULL) == ASSAY_OK && names.count > 0);
     assay_names_release(&names);
     return held;
 }
@@ -346,7 +365,9 @@ void assay_ckpt_name_latest(assay_store *store, const assay_names *top, assay_pr
             assay_problems_add(
                 problems, ASSAY_PROBLEM_MISSING_SHARD, -1, files[i], -1,
                 "%s: it %s, and should name the newest checkpoint: a training that is resumed would fail", files[i],
-                read ? "is empty" : "cannot be read");
+                read                         ? "is empty"
+                : is_longer(store, files[i]) ? "has more than a name"
+                                             : "cannot be read");
             continue;
         }
         if (strcmp(tag, "release") == 0)

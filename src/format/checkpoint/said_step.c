@@ -81,16 +81,26 @@ int64_t assay_ckpt_torch_step(assay_store *store, const assay_names *top)
     return step;
 }
 
+static bool is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
 bool assay_ckpt_read_tag(assay_store *store, const char *file, char tag[ASSAY_CKPT_TAG_ROOM])
 {
     assay_buf text = ASSAY_BUF(ASSAY_CKPT_TAG_ROOM - 1);
     const bool read = assay_store_exists(store, file, NULL) == 1 &&
                       assay_store_read(store, file, ASSAY_CKPT_TAG_ROOM - 1, &text, NULL) == ASSAY_OK;
     if (read) {
-        for (size_t i = 0; i < text.size; i++) /* what a crash left of it is no end of the name, and no name */
-            tag[i] = text.data[i] ? (char)text.data[i] : '?';
-        tag[text.size] = '\0';
-        tag[strcspn(tag, " \t\r\n")] = '\0';
+        size_t first = 0,
+               end = text.size; /* blanks around the name are taken away by those who resume, nothing else is */
+        while (end > 0 && is_blank(text.data[end - 1]))
+            end--;
+        while (first < end && is_blank(text.data[first]))
+            first++;
+        for (size_t i = first; i < end; i++) /* what a crash left of it is no end of the name, and no name */
+            tag[i - first] = text.data[i] >= ' ' ? (char)text.data[i] : '?';
+        tag[end - first] = '\0';
     }
     assay_buf_release(&text);
     return read;

@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "container/inflate.h"
 #include "format/checkpoint/keys.h"
+#include "format/checkpoint/megatron.h"
 #include "format/checkpoint/optimizer.h"
 #include "format/checkpoint/others.h"
 #include "format/checkpoint/walk.h"
@@ -506,6 +507,8 @@ static int add(assay_torch *t)
 {
     assay_ckpt_file *f = t->file;
     check_step(t);
+    if (!f->take)
+        assay_megatron_check_rank(f, &t->pickle);
     f->to->in_order = true;
     int status = f->take ? f->take(t, f->context) : gather(t, NULL);
     if (status == ASSAY_OK && !f->take && f->role == ASSAY_CKPT_MODEL)
