@@ -52,7 +52,7 @@ FOLDERS = {"store": ["hdf5", ""],
            "engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "document", "", "model", "history", "compare", "sections", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them
-    "engine/map": ["tensor_result", "reference_cache", "map_source", "step_work", "file_pool", "record_work", "reference", "measures", "record", "lookahead", "step_reader", "split_step", "mapper"],
+    "engine/map": ["tensor_result", "reference_cache", "map_source", "step_work", "file_pool", "record_work", "reference", "measures", "record", "lookahead", "step_reader", "split_step", "step_map", "repeats", "mapper"],
 }
 BARRED = {"diff": {"hook"}, "rule": {"hook"}, "hook": {"store", "container", "mesh", "trial", "topology", "format", "source", "recording"}}  # the recording library stands by itself
 FOREIGN = {  # header: the files that may include it

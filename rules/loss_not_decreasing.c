@@ -80,10 +80,23 @@ static const assay_param_def params[] = {
     {0},
 };
 
+/* What the job chose, as it is asked for at each loss: against = start, tensors by collection or name, a mode. */
+enum { FROM_START = 1, NAMED = 2, OF_MODE = 4 };
+static const unsigned CHOICES[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static unsigned choice(const assay_rule *rule)
+{
+    return *(const unsigned *)rule->data;
+}
+
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
+    const bool start = strcmp(assay_param_text(given, "against"), "start") == 0;
+    const bool named = assay_param_has(given, "collection_names") || assay_param_has(given, "tensor_regex");
+    *data = (void *)(uintptr_t)&CHOICES[(start ? FROM_START : 0) | (named ? NAMED : 0) |
+                                        (assay_param_has(given, "mode") ? OF_MODE : 0)];
     bool losses = assay_param_bool(given, "use_losses_collection");
-    if (!losses && !assay_param_has(given, "collection_names") && !assay_param_has(given, "tensor_regex"))
+    if (!losses && !named)
         return assay_fail(err, ASSAY_EPARAM,
                           "parameter use_losses_collection is false: then one of collection_names and "
                           "tensor_regex is required");
@@ -96,7 +109,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .flags = ASSAY_SLOT_NO_STRINGS},
                                err);
     int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
-    if (status < 0 || strcmp(assay_param_text(given, "against"), "start") != 0)
+    if (status < 0 || !start)
         return status;
     slot = assay_need_slot(need,
                            &(assay_slot){.pattern = "Loss_input_1$",
@@ -112,16 +125,16 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static bool against_start(const assay_rule *rule)
 {
-    return strcmp(assay_param_text(rule->params, "against"), "start") == 0;
+    return choice(rule) & FROM_START;
 }
 
 /* Of a log, unless the job names others, only the losses of TRAIN that have to fall. */
 static bool is_tested(const assay_rule *rule, uint32_t tensor, int mode)
 {
     const unsigned logged = assay_trial_logged(rule->trial, tensor);
-    if (!logged || assay_param_has(rule->params, "collection_names") || assay_param_has(rule->params, "tensor_regex"))
+    if (!logged || (choice(rule) & NAMED))
         return true;
-    return (logged & ASSAY_LOGGED_OBJECTIVE) && (assay_param_has(rule->params, "mode") || mode == ASSAY_MODE_TRAIN);
+    return (logged & ASSAY_LOGGED_OBJECTIVE) && ((choice(rule) & OF_MODE) || mode == ASSAY_MODE_TRAIN);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)

@@ -38,14 +38,19 @@ struct assay_series {
     ASSAY_VEC(series_run *) run;
 };
 
-size_t assay_series_row_bytes(uint32_t width)
+static inline size_t bytes_of_row(uint32_t width)
 {
     return sizeof(series_row) + width * sizeof(double);
 }
 
-static size_t row_size(const assay_series *s)
+size_t assay_series_row_bytes(uint32_t width)
 {
-    return assay_series_row_bytes(s->width);
+    return bytes_of_row(width);
+}
+
+static inline size_t row_size(const assay_series *s)
+{
+    return bytes_of_row(s->width);
 }
 
 uint64_t assay_series_bytes(const assay_series *series)
@@ -53,15 +58,17 @@ uint64_t assay_series_bytes(const assay_series *series)
     return series->count * row_size(series);
 }
 
-static series_row *row_of(const assay_series *s, const series_run *run, uint64_t i)
+static inline series_row *row_of(const assay_series *s, const series_run *run, uint64_t i)
 {
     return (series_row *)(void *)(run->rows + i * row_size(s));
 }
 
 /* Linear in the runs, so walks settle the series first; then there is one. */
-static series_row *row_at(const assay_series *s, uint64_t i)
+static inline series_row *row_at(const assay_series *s, uint64_t i)
 {
     size_t k = 0;
+    if (s->run.count == 1)
+        return row_of(s, s->run.list[0], i);
     for (; i >= s->run.list[k]->count; k++)
         i -= s->run.list[k]->count;
     return row_of(s, s->run.list[k], i);
@@ -132,7 +139,9 @@ static series_run *reserve(assay_series *s, uint64_t more)
 
 int assay_series_add(assay_series *series, int64_t step, uint32_t tensor, uint32_t worker, const double *value)
 {
-    series_run *run = reserve(series, 1);
+    series_run *run = series->run.count > 0 ? series->run.list[series->run.count - 1] : NULL;
+    if (!run || run->holders > 1 || run->count == run->room)
+        run = reserve(series, 1);
     ASSAY_HAVE(run);
     series_row *row = row_of(series, run, run->count++);
     *row = (series_row){.step = step, .tensor = tensor, .worker = worker};

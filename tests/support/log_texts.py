@@ -478,3 +478,35 @@ def oddities(w):
     logs.write(w.root / "oddities/best.log", "".join("epoch %d loss: %g best_loss: %s\n" % (i, 9 - 0.1 * i, 9.1 - 0.1 * i if i else "inf") for i in range(40)))
     done, report, _ = w.run(w.root / "oddities/best.log")
     w.checks.expect(done.code == 0 and report and report["verdict"].startswith("nothing wrong in 1 loss over 40 steps; metrics/best_loss is not finite"), "the best so far: %s" % done)
+
+
+def gaps(w):
+    """Steps whose losses differ from those of the step before, in which there are, in their modes and in what numbers cannot be squared: each
+    is tested, as the table has them. Also with a rule of some of the steps, and one that looks at others than the rest do."""
+    names, rows = ("train/loss", "train/aux_loss", "val/loss"), []
+    for step in range(700):
+        row = [4 + math.sin(step * 0.7), 3 + math.cos(step * 0.3), 5 + math.sin(step * 0.1) if step % 4 == 3 else None]
+        row[1] = row[1] if step % 7 or step > 400 else None
+        row[0] = {100: math.nan, 200: math.inf, 300: -1e200, 301: 0.0, 302: -0.0}.get(step, row[0]) if step % 50 != 49 else None
+        rows.append((step, *row))
+    place = w.root / "gaps" / "metrics.csv"
+    logs.write(place, "step,%s\n" % ",".join(names) + "".join("%d,%s\n" % (step, ",".join("" if v is None else repr(v) for v in row)) for step, *row in rows))
+    job = w.root / "gaps.json"
+    high, late = "mean(losses) > 4.5", "mean(/aux_loss/) > 3"
+    job.write_text(json.dumps({"rules": [{"name": "high", "when": high}, {"name": "late", "when": late, "start_step": 150, "end_step": 333},
+                                         {"rule": "ExplodingTensor"}, {"rule": "LossNotDecreasing"}]}))
+    pairs = sorted({(s, k) for s, *row in rows for k, v in enumerate((any(v is not None for v in row[:2]), row[2] is not None)) if v})
+    order = {s: i for i, (s, k) in enumerate(pairs) if k == 0}  # start_step counts all steps of the trial
+    taken = {"high": [(s, n, v) for s, *row in rows for n, v in zip(names, row) if v is not None],
+             "late": [(s, names[1], row[1]) for s, *row in rows if row[1] is not None and 150 <= order[s] < 333]}
+    expected = {"high": sorted((s, "metrics/" + n) for s, n, v in taken["high"] if v > 4.5),
+                "late": sorted((s, "metrics/" + n) for s, n, v in taken["late"] if v > 3)}
+    got = [w.run(place, ranks=n, job=job) for n in w.ranks]
+    w.checks.expect(len({g[2] for g in got}) == 1, "gaps: another report at %s ranks" % w.ranks)
+    for rule in got[0][1]["trials"][0]["rules"] if got[0][1] else []:
+        name = rule["name"]
+        if name in expected:
+            found = sorted((f["mode_step"] if "mode_step" in f else f["step"], f["tensor"]) for f in rule["findings"])
+            w.checks.expect(found == expected[name] and rule["datapoints"] == len(taken[name]),
+                            "gaps, %s: %d findings and %s datapoints in place of %d and %d: %s" % (name, len(found), rule["datapoints"], len(expected[name]), len(taken[name]), list(set(found) ^ set(expected[name]))[:4]))
+    w.checks.expect(got[0][1] is not None and [r["findings_total"] for r in got[0][1]["trials"][0]["rules"] if r["name"] == "ExplodingTensor"] == [2], "gaps: %s" % got[0][0])

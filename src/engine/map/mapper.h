@@ -10,10 +10,12 @@
  *   4. Some results come from elsewhere: measured while an earlier step was read (lookahead.h), or by another rank
  *      (split_step.h). Where ranks divide the tensors, all do: assay_mapper_measure() comes first then.
  *   5. step_work.h has the results of the step and decides whether they fit the memory.
- *   6. mapper.c gives them to the rules. What these make of the chunk's steps goes to the combiner.
+ *   6. step_map.h gives them to the rules; where a step has the same numbers of a log as an earlier one, at once
+ *      (repeats.h). What these make of the chunk's steps goes to the combiner.
  * Each of these files includes only those before it, in the order that .ci/check-tree.py gives (ORDER). */
 #pragma once
 
+#include "engine/map/repeats.h"
 #include "engine/map/split_step.h"
 #include "engine/plan/budget.h"
 #include "engine/reduce/combine.h"
@@ -28,6 +30,7 @@ typedef struct assay_mapper {
     assay_lookahead *lookahead;
     assay_step_reader reader;
     assay_step_work work;                 /* the step that is mapped */
+    assay_repeats repeats;                /* steps that others are like */
     const assay_step_sharing *sharing;    /* who helps with the last step of the last chunk; NULL: nobody */
     uint64_t end_chunk;                   /* tensors of chunks before this one may be measured early */
     const assay_measured_steps *measured; /* what ranks have measured of the steps to come; NULL: nothing */

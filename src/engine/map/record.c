@@ -286,6 +286,17 @@ int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const ass
     return conclude(&w, status, record.checksum, measured, &err);
 }
 
+int assay_record_number_stats(double number, assay_stats *out)
+{
+    assay_stats_acc acc;
+    if (assay_stats_of_number(number, out))
+        return ASSAY_OK;
+    const int status = assay_stats_init(&acc, ASSAY_FLOAT64);
+    assay_stats_feed(&acc, &number, 1);
+    assay_stats_finish(&acc, out);
+    return status;
+}
+
 int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of, double number,
                              assay_tensor_result *result, bool *measured)
 {
@@ -298,12 +309,7 @@ int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const
     assay_record_work w = work_on(pool, step, of, &record, result);
     int status = make_room(&w, &err);
     if (status == ASSAY_OK && of->demand->statistics) {
-        if (!assay_stats_of_number(number, w.stats)) {
-            assay_stats_acc acc;
-            status = assay_stats_init(&acc, ASSAY_FLOAT64);
-            assay_stats_feed(&acc, &number, 1);
-            assay_stats_finish(&acc, w.stats);
-        }
+        status = assay_record_number_stats(number, w.stats);
         result->view.stats = w.stats;
     }
     if (status == ASSAY_OK) {

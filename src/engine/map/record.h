@@ -13,3 +13,5 @@ int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const ass
 /* The same of a record whose number is known (assay_part_number), and of which no measure is wanted: no file is read. */
 int assay_record_take_number(assay_file_pool *pool, assay_step_work *step, const assay_step_record *of, double number,
                              assay_tensor_result *result, bool *measured);
+/* The statistics of a number. 0, or why there are none. */
+int assay_record_number_stats(double number, assay_stats *out);

@@ -5,27 +5,25 @@
 
 #include "base/fault.h"
 
-static size_t room_of(const assay_demand *w)
-{
-    return (size_t)ASSAY_MODES * 2 * w->source->class_count;
-}
-
 int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
 {
-    *w = (assay_demand){.plan = plan, .source = &plan->sources[source]};
-    w->of = assay_alloc_zeroed(room_of(w), sizeof *w->of);
-    for (size_t c = 0; w->of && c < room_of(w); c++) {
-        w->of[c].measure = assay_alloc((plan->measure_count + 1) * sizeof(uint32_t));
-        ASSAY_HAVE(w->of[c].measure);
-    }
-    return w->of ? ASSAY_OK : ASSAY_ENOMEM;
+    *w = (assay_demand){.plan = plan, .source = &plan->sources[source], .ways = 1};
+    assay_spreads_init(&w->spreads, plan, w->source);
+    if (!w->spreads.more)
+        w->ways <<= w->spreads.count;
+    const size_t room = (size_t)ASSAY_MODES * 2 * w->source->class_count * w->ways, each = plan->measure_count + 1;
+    w->of = assay_alloc_zeroed(room, sizeof *w->of);
+    w->measure = assay_alloc_zeroed(room, each * sizeof *w->measure);
+    ASSAY_HAVE(w->of && w->measure);
+    for (size_t c = 0; c < room; c++)
+        w->of[c].measure = &w->measure[c * each];
+    return ASSAY_OK;
 }
 
 void assay_demand_release(assay_demand *w)
 {
-    for (size_t c = 0; w->of && c < room_of(w); c++)
-        free(w->of[c].measure);
     free(w->of);
+    free(w->measure);
     *w = (assay_demand){0};
 }
 
@@ -99,11 +97,12 @@ static void add_measures(const assay_plan *plan, const assay_use *use, assay_rec
     }
 }
 
-/* Narrows the steps at which the demand is the same to those on this side of the scope's borders. */
-static void narrow(assay_record_demand *wanted, const assay_use_scope *scope, int64_t step)
+/* Narrows the steps at which the demand is the same to those on this side of the scope's borders; to this one, if it is
+ * not told apart which evenly spaced steps are taken. */
+static void narrow(assay_record_demand *wanted, const assay_use_scope *scope, bool apart, int64_t step)
 {
     const int64_t borders[] = {scope->from, scope->to, step, step < INT64_MAX ? step + 1 : step};
-    for (int i = 0; i < (scope->spread ? 4 : 2); i++) {
+    for (int i = 0; i < (scope->spread && !apart ? 4 : 2); i++) {
         wanted->from = borders[i] <= step && borders[i] > wanted->from ? borders[i] : wanted->from;
         wanted->to = borders[i] > step && borders[i] < wanted->to ? borders[i] : wanted->to;
     }
@@ -123,7 +122,7 @@ static void find(const assay_demand *w, const assay_use_class *class, const assa
     for (uint32_t u = 0; u < class->uses; u++) {
         const assay_use_scope *scope = &w->source->scope[class->use[u]];
         const assay_use *use = &w->plan->uses[class->use[u]];
-        narrow(wanted, scope, part->step);
+        narrow(wanted, scope, !w->spreads.more, part->step);
         wanted->worker = scope->worker == ASSAY_ALL_WORKERS ? wanted->worker : part->worker;
         if ((piece && !(scope->kinds >> ASSAY_PIECE & 1)) ||
             !assay_scope_wants(scope, part->step, mode, part->worker, __builtin_ctz(scope->kinds)))
@@ -139,7 +138,9 @@ const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *pa
 {
     const uint32_t number = w->source->tensor_class[entry->tensor];
     const bool piece = entry->kind == ASSAY_PIECE;
-    assay_record_demand *wanted = &w->of[((size_t)mode * 2 + piece) * w->source->class_count + number];
+    const uint32_t way = w->spreads.more ? 0 : assay_spreads_taken(&w->spreads, part->step, mode);
+    assay_record_demand *wanted =
+        &w->of[(((size_t)mode * 2 + piece) * w->source->class_count + number) * w->ways + way];
     const bool known = part->step >= wanted->from && part->step < wanted->to &&
                        (wanted->worker == ASSAY_ALL_WORKERS || wanted->worker == part->worker);
     if (!known)

@@ -31,7 +31,10 @@ typedef struct assay_record_demand {
 typedef struct assay_demand {
     const assay_plan *plan;
     const assay_source_plan *source;
-    assay_record_demand *of; /* [ASSAY_MODES][2][classes] of whole tensors, and of pieces of them */
+    assay_spreads spreads;
+    uint32_t ways;           /* in which they take a step, or not */
+    assay_record_demand *of; /* [ASSAY_MODES][2][classes][ways] of whole tensors, and of pieces of them */
+    uint32_t *measure;       /* of all of these */
 } assay_demand;
 
 /* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. */

@@ -385,6 +385,42 @@ bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode)
     return assay_spread_takes(rank, steps, assay_spread_stride(steps, s->most));
 }
 
+void assay_spreads_init(assay_spreads *s, const assay_plan *plan, const assay_source_plan *source)
+{
+    *s = (assay_spreads){.mode = -1, .position = UINT64_MAX};
+    for (uint32_t u = 0; u < plan->use_count; u++) {
+        const assay_use_scope *scope = &source->scope[u];
+        uint32_t k = 0;
+        while (scope->spread && k < s->count && s->most[k] != scope->most)
+            k++;
+        if (!scope->spread || k < s->count)
+            continue;
+        if (s->count == ASSAY_SPREADS) {
+            s->more = true;
+            return;
+        }
+        s->trial = scope->spread;
+        s->most[s->count] = scope->most;
+        for (int mode = 0; mode < ASSAY_MODES; mode++)
+            s->stride[s->count][mode] = assay_spread_stride(assay_trial_mode_steps(s->trial, mode), scope->most);
+        s->count++;
+    }
+}
+
+uint32_t assay_spreads_taken(assay_spreads *s, int64_t step, int mode)
+{
+    if (s->count == 0 || (step == s->step && mode == s->mode))
+        return s->taken;
+    s->position = assay_trial_find_step_at(s->trial, s->position + 1, step);
+    s->step = step;
+    s->mode = mode;
+    s->taken = 0;
+    const uint64_t rank = assay_trial_mode_rank(s->trial, s->position), steps = assay_trial_mode_steps(s->trial, mode);
+    for (uint32_t k = 0; k < s->count; k++)
+        s->taken |= (uint32_t)assay_spread_takes(rank, steps, s->stride[k][mode]) << k;
+    return s->taken;
+}
+
 int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk)
 {
     int low = 0,

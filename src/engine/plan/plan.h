@@ -116,6 +116,24 @@ int assay_plan_unpack_steps(assay_shard *shard, const assay_buf *bytes, assay_er
 /* Does a use that takes evenly spaced steps take this one? O(log steps). */
 bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode);
 
+/* The different choices of evenly spaced steps that uses of a source make. Steps of a mode that the same of them take, in
+ * the same scopes, are wanted by the same uses. */
+enum { ASSAY_SPREADS = 2, ASSAY_SPREAD_WAYS = 1 << ASSAY_SPREADS };
+typedef struct assay_spreads {
+    const assay_trial *trial;
+    uint64_t most[ASSAY_SPREADS], stride[ASSAY_SPREADS][ASSAY_MODES];
+    uint32_t count;
+    bool more; /* there are more than these */
+    /* the step that was asked about last: */
+    uint64_t position;
+    int64_t step;
+    int mode; /* -1: none */
+    uint32_t taken;
+} assay_spreads;
+void assay_spreads_init(assay_spreads *s, const assay_plan *plan, const assay_source_plan *source);
+/* Which of them take a step, a bit each; fastest for steps in order. */
+uint32_t assay_spreads_taken(assay_spreads *s, int64_t step, int mode);
+
 /* Does the use want a record of that kind at that step of that worker? */
 static inline bool assay_scope_wants(const assay_use_scope *s, int64_t step, int mode, uint32_t worker, int kind)
 {

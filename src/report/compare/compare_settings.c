@@ -139,7 +139,7 @@ static int find_batch(const assay_comparison *c, size_t t, char **out)
     const assay_trial_outcome *trial = &c->outcome->trials[t];
     assay_curves curves;
     assay_buf text = ASSAY_BUF(ROOM);
-    int status = trial->info ? assay_curves_make(c->outcome, t, &curves) : ASSAY_ENOTFOUND;
+    int status = trial->info ? assay_curves_of_tensors(c->outcome, t, &curves) : ASSAY_ENOTFOUND;
     if (status != ASSAY_OK)
         return status == ASSAY_ENOTFOUND ? ASSAY_OK : status;
     status = put_batch(trial, &curves, &text);
