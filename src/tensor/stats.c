@@ -104,23 +104,19 @@ static double greatest_of(const double v[STATS_LANES])
 #undef MOST
 }
 
-/* Are there numbers of both signs, so that the median is no farther from 0 than they are from one another? Where there
- * is a NaN, nobody asks for deviations, and the answer is free. */
-static bool is_around_zero(const double x[STATS_LANES])
-{
-    return !(least_of(x) > 0 || greatest_of(x) < 0);
-}
-
-/* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough. */
+/* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough: when there are numbers of both signs, the median
+ * is no farther from 0 than they are from one another. Where there is a NaN, nobody asks for deviations, and the answer is free. */
 static double shift_of(double *x, size_t n)
 {
     enum { FAR = 4 };
-    if (n == STATS_LANES && is_around_zero(x))
-        return 0;
-    if (n == STATS_LANES)
+    if (n == STATS_LANES) { /* most blocks need no order: no median is farther out than both ends */
+        const double least = least_of(x), greatest = greatest_of(x);
+        if (!(least > 0 || greatest < 0) || fmax(fabs(least), fabs(greatest)) <= FAR * (greatest - least))
+            return 0;
         sort_lanes(x);
-    else
+    } else {
         sort(x, n);
+    }
     double median = x[(n - 1) / 2];
     return fabs(median) <= FAR * (x[n - 1] - x[0]) ? 0 : median;
 }

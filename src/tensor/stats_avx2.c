@@ -311,20 +311,19 @@ typedef __m256i octets;
 
 enum { OCTETS = 32 };
 
-#define octets_all(x)          _mm256_set1_epi8(x)
-#define octets_get(at)         _mm256_loadu_si256((const void *)(at))
-#define octets_flip(a, b)      _mm256_xor_si256(a, b)
-#define octets_abs(a)          _mm256_abs_epi8(a)
-#define octets_min(a, b)       _mm256_min_epu8(a, b)
-#define octets_max(a, b)       _mm256_max_epu8(a, b)
-#define octets_sum8(a)         _mm256_sad_epu8(a, _mm256_setzero_si256())
-#define octets_add64(a, b)     _mm256_add_epi64(a, b)
-#define octets_add32(a, b)     _mm256_add_epi32(a, b)
-#define octets_square(a)       _mm256_madd_epi16(a, a)
-#define octets_squares_low(a)  octets_square(_mm256_unpacklo_epi8(a, _mm256_setzero_si256()))
-#define octets_squares_high(a) octets_square(_mm256_unpackhi_epi8(a, _mm256_setzero_si256()))
-#define octets_count_zeros(a)                                                                                          \
-    ((unsigned)__builtin_popcount((unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, _mm256_setzero_si256()))))
+#define octets_all(x)            _mm256_set1_epi8(x)
+#define octets_get(at)           _mm256_loadu_si256((const void *)(at))
+#define octets_flip(a, b)        _mm256_xor_si256(a, b)
+#define octets_abs(a)            _mm256_abs_epi8(a)
+#define octets_min(a, b)         _mm256_min_epu8(a, b)
+#define octets_max(a, b)         _mm256_max_epu8(a, b)
+#define octets_sum8(a)           _mm256_sad_epu8(a, _mm256_setzero_si256())
+#define octets_add64(a, b)       _mm256_add_epi64(a, b)
+#define octets_add32(a, b)       _mm256_add_epi32(a, b)
+#define octets_square(a)         _mm256_madd_epi16(a, a)
+#define octets_squares_low(a)    octets_square(_mm256_unpacklo_epi8(a, _mm256_setzero_si256()))
+#define octets_squares_high(a)   octets_square(_mm256_unpackhi_epi8(a, _mm256_setzero_si256()))
+#define octets_count_zeros(n, a) _mm256_sub_epi8(n, _mm256_cmpeq_epi8(a, _mm256_setzero_si256()))
 
 #define STATS_FLOATS
 #define STATS_TABLE assay_stats_avx2

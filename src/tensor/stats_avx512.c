@@ -248,19 +248,19 @@ typedef __m512i octets;
 
 enum { OCTETS = 64 };
 
-#define octets_all(x)          _mm512_set1_epi8(x)
-#define octets_get(at)         bytes64(at)
-#define octets_flip(a, b)      _mm512_xor_si512(a, b)
-#define octets_abs(a)          _mm512_abs_epi8(a)
-#define octets_min(a, b)       _mm512_min_epu8(a, b)
-#define octets_max(a, b)       _mm512_max_epu8(a, b)
-#define octets_sum8(a)         _mm512_sad_epu8(a, _mm512_setzero_si512())
-#define octets_add64(a, b)     _mm512_add_epi64(a, b)
-#define octets_add32(a, b)     _mm512_add_epi32(a, b)
-#define octets_square(a)       _mm512_madd_epi16(a, a)
-#define octets_squares_low(a)  octets_square(_mm512_unpacklo_epi8(a, _mm512_setzero_si512()))
-#define octets_squares_high(a) octets_square(_mm512_unpackhi_epi8(a, _mm512_setzero_si512()))
-#define octets_count_zeros(a)  ((unsigned)__builtin_popcountll(_mm512_testn_epi8_mask(a, a)))
+#define octets_all(x)            _mm512_set1_epi8(x)
+#define octets_get(at)           bytes64(at)
+#define octets_flip(a, b)        _mm512_xor_si512(a, b)
+#define octets_abs(a)            _mm512_abs_epi8(a)
+#define octets_min(a, b)         _mm512_min_epu8(a, b)
+#define octets_max(a, b)         _mm512_max_epu8(a, b)
+#define octets_sum8(a)           _mm512_sad_epu8(a, _mm512_setzero_si512())
+#define octets_add64(a, b)       _mm512_add_epi64(a, b)
+#define octets_add32(a, b)       _mm512_add_epi32(a, b)
+#define octets_square(a)         _mm512_madd_epi16(a, a)
+#define octets_squares_low(a)    octets_square(_mm512_unpacklo_epi8(a, _mm512_setzero_si512()))
+#define octets_squares_high(a)   octets_square(_mm512_unpackhi_epi8(a, _mm512_setzero_si512()))
+#define octets_count_zeros(n, a) _mm512_mask_add_epi8(n, _mm512_testn_epi8_mask(a, a), n, _mm512_set1_epi8(1))
 
 #define STATS_FLOATS
 #define STATS_TWO_BLOCKS
