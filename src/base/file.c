@@ -240,9 +240,35 @@ static int put_into(void *context, const void *bytes, size_t size)
     return ASSAY_EIO;
 }
 
+/* A device, or what the shell gives to write into, is no file that another could take the place of: /dev/null would be one
+ * from then on. Links elsewhere, and pipes, which might never be read, are replaced as files are. */
+static bool is_written_into(const char *path)
+{
+    struct stat st;
+    return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
+           (lstat(path, &st) == 0 && S_ISCHR(st.st_mode));
+}
+
+static int write_into(const char *path, const assay_maker *from, assay_error *err)
+{
+    new_file file = {open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC), 0};
+    if (file.fd < 0)
+        return assay_fail(err, ASSAY_EIO, "%s: cannot open: %s", path, strerror(errno));
+    const int made = from->make(from->context, &(assay_taker){put_into, &file});
+    if (close(file.fd) != 0 && !file.cause)
+        file.cause = errno;
+    if (assay_alloc_refused() || made == ASSAY_ENOMEM)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while writing", path);
+    if (file.cause)
+        return assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(file.cause));
+    return made == ASSAY_OK ? ASSAY_OK : assay_fail(err, made, "%s: cannot be made: %s", path, assay_status_text(made));
+}
+
 int assay_file_write_made(const char *path, const assay_maker *from, assay_error *err)
 {
     char *temporary = NULL;
+    if (is_written_into(path))
+        return write_into(path, from, err);
     new_file file = {open_temporary(path, &temporary), 0};
     if (file.fd < 0) {
         int status = errno == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO;

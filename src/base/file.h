@@ -22,6 +22,7 @@ int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_erro
 int assay_file_read_own(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.
+ * A device, and what is given as /dev/stdout, /dev/stderr or /dev/fd/63, is written into as it is, and stays what it is.
  * The permissions of a file that was at `path` stay. On failure the temporary file is removed and what was at `path` is
  * untouched. ASSAY_ENOMEM when memory was ever refused to this process (assay_alloc_refused()): a piece may be missing.
  */

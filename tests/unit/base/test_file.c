@@ -213,6 +213,33 @@ static void test_read(void)
     free(bytes);
 }
 
+/* A pipe that a shell gives, and a device: no file takes their place. */
+static void test_write_into(void)
+{
+    int ends[2];
+    char path[32], got[8] = "";
+    struct stat st;
+    assay_error err = {""};
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[1]);
+    CU_ASSERT_EQUAL(assay_file_write(path, "abc", 3, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL(read(ends[0], got, sizeof got), 3);
+    CU_ASSERT_STRING_EQUAL(got, "abc");
+    set_fault("write:1");
+    CU_ASSERT_EQUAL(assay_file_write(path, "abc", 3, &err), ASSAY_EIO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
+    set_fault(NULL);
+    close(ends[0]);
+    close(ends[1]);
+    CU_ASSERT_EQUAL(assay_file_write(path, "abc", 3, &err), ASSAY_EIO); /* it is closed */
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY); /* nobody can put a file into the place of one */
+    CU_ASSERT_FATAL(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    CU_ASSERT_EQUAL(assay_file_write(ptsname(terminal), "abc", 3, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL(read(terminal, got, 3), 3);
+    CU_ASSERT_TRUE(stat(ptsname(terminal), &st) == 0 && S_ISCHR(st.st_mode));
+    close(terminal);
+}
+
 static void test_read_fails(void)
 {
     char *path = in_directory("data"), *missing = in_directory("none");
@@ -330,6 +357,7 @@ int main(void)
                            {"made", test_made},
                            {"stale temporary file", test_stale_temporary},
                            {"left by a kill", test_left},
+                           {"write into", test_write_into},
                            {"read", test_read},
                            {"read fails", test_read_fails},
                            {"directories", test_directories},
