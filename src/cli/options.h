@@ -48,7 +48,7 @@ enum {
     CLI_SAYS = 1 << 8,      /* text, json */
     CLI_LISTS = 1 << 9,     /* text, json, csv */
     CLI_TABLE = 1 << 10,    /* csv, json */
-    CLI_PAGE = 1 << 11,     /* text, json, markdown, html */
+    CLI_PAGE = 1 << 11,     /* text, json, csv, markdown, html */
     CLI_DOCUMENT = 1 << 12, /* json */
 };
 

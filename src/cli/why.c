@@ -29,6 +29,8 @@ static int conclude(const assay_why *why)
     const int code = assay_why_failed(why) ? CLI_FINDINGS : assay_why_has_losses(why) ? CLI_LOSSES : CLI_DONE;
     if (cli_given()->form == CLI_JSON)
         assay_why_put_json(why, &out);
+    else if (cli_given()->form == CLI_CSV)
+        assay_why_put_csv(why, &out);
     else if (cli_given()->form == CLI_MARKDOWN)
         assay_why_put_markdown(why, &out);
     else if (cli_given()->form == CLI_HTML)

@@ -9,7 +9,7 @@
 #include "report/document/render.h"
 #include "report/html/html_style.h"
 #include "report/model/report_model.h"
-#include "report/text/layout.h"
+#include "report/text/listing.h"
 #include "why/combine.h"
 
 static const char *const CERTAINTIES[] = {"unknown", "possible", "likely", "certain"};
@@ -212,6 +212,78 @@ void assay_why_put_json(const assay_why *why, assay_buf *out)
     assay_jw_end(&w);
     assay_jw_done(&w);
     assay_put_u8(out, '\n');
+}
+
+/* ---- the timeline as rows ---- */
+
+static const assay_listing_column OF_TIMELINE[] = {{"source"}, {"role"},  {"class"}, {"certainty"}, {"ranks"},
+                                                   {"nodes"},  {"step"},  {"time"},  {"signature"}, {"file"},
+                                                   {"line"},   {"entry"}, {"count"}, {"text"}};
+
+static void put_number_cell(assay_listing *rows, int64_t number, bool known)
+{
+    if (known)
+        assay_listing_i64(rows, number);
+    else
+        assay_listing_none(rows);
+}
+
+static void put_link_cells(const assay_why *why, const why_link *link, assay_listing *rows)
+{
+    const assay_log_event *e = link->event;
+    const bool cause = link == why->chain.list && why->has_cause;
+    assay_listing_text(rows, why_kind_name(e == &why->hang_event ? WHY_DUMPS : WHY_OUTPUT));
+    assay_listing_text(rows, role_of(link, cause, why->certainty == WHY_UNKNOWN));
+    assay_listing_text(rows, class_of(link));
+    assay_listing_text(rows, cause ? CERTAINTIES[why->certainty] : NULL);
+    assay_buf *cell = assay_listing_value(rows);
+    for (size_t i = 0; cell && i < link->rank.count; i++)
+        assay_put_format(cell, "%s%" PRId64, i ? ";" : "", link->rank.list[i]);
+    assay_listing_texts(rows, (const char *const *)link->node.list, link->node.count);
+    const int64_t step = cause ? why->step : e->step;
+    put_number_cell(rows, step, step >= 0);
+    assay_buf time = ASSAY_BUF(64);
+    if (!why_put_time(e, &time))
+        assay_buf_clear(&time);
+    assay_listing_take(rows, &time);
+    assay_listing_text(rows, signature_of(e));
+    assay_listing_text(rows, path_of(why, e));
+    put_number_cell(rows, (int64_t)e->line, e->line > 0);
+    assay_listing_none(rows);
+    assay_listing_u64(rows, link->count);
+    assay_listing_text(rows, e == &why->hang_event ? why->hang : e->text);
+}
+
+static void put_note_cells(const why_note *note, assay_listing *rows)
+{
+    char room[REPORT_WHEN_ROOM];
+    assay_listing_text(rows, why_kind_name(note->kind));
+    assay_listing_text(rows, note->wrong ? "fault" : "before");
+    for (int empty = 0; empty < 4; empty++)
+        assay_listing_none(rows);
+    put_number_cell(rows, note->step, note->step >= 0);
+    assay_listing_text(rows, isnan(note->time) ? NULL : report_time((int64_t)(note->time * 1e6), room));
+    assay_listing_none(rows);
+    assay_listing_text(rows, note->path);
+    put_number_cell(rows, (int64_t)note->line, note->line > 0);
+    assay_listing_text(rows, note->entry);
+    assay_listing_none(rows);
+    assay_listing_text(rows, note->text);
+}
+
+void assay_why_put_csv(const assay_why *why, assay_buf *out)
+{
+    assay_listing rows;
+    assay_listing_begin(&rows, ASSAY_LISTING_CSV, ASSAY_LISTED(OF_TIMELINE), out);
+    for (size_t i = 0; i < why->line.count; i++) {
+        const why_entry *e = &why->line.list[i];
+        assay_listing_next(&rows);
+        if (e->link)
+            put_link_cells(why, e->link, &rows);
+        else
+            put_note_cells(e->note, &rows);
+    }
+    assay_listing_end(&rows, 0, NULL);
 }
 
 /* ---- the document ---- */

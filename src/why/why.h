@@ -53,8 +53,10 @@ bool assay_why_failed(const assay_why *why);
 /* Could something not be read, so that the answer may be another? */
 bool assay_why_has_losses(const assay_why *why);
 
-/* Append the answer: as text, as JSON of the schema assay-why/1, as a page of HTML, in Markdown. */
+/* Append the answer: as text, as JSON of the schema assay-why/1, as a page of HTML, in Markdown; as comma-separated values its
+ * timeline, a row for each event and each thing that another source says, and no row where no failure was found. */
 void assay_why_put_text(const assay_why *why, const assay_draw *draw, assay_buf *out);
 void assay_why_put_json(const assay_why *why, assay_buf *out);
+void assay_why_put_csv(const assay_why *why, assay_buf *out);
 void assay_why_put_html(const assay_why *why, assay_buf *out);
 void assay_why_put_markdown(const assay_why *why, assay_buf *out);

@@ -21,6 +21,7 @@ from dumps import stuck, write as write_dumps  # noqa: E402
 from made_traces import job, write as write_traces  # noqa: E402
 from hostile_world import peak_of  # noqa: E402
 from launch import LAUNCHER, ROOT, Checks, mpirun, run  # noqa: E402
+from why_rows import table  # noqa: E402
 
 
 def clock(second):
@@ -256,6 +257,7 @@ def planted(checks, assay, top, show):
             checks.expect("counts for none: it " in answer["answer"], "%s: it is named: %s" % (name, answer["answer"]))
         checks.expect(not name.startswith("no model wrote") or cause["certainty"] == "possible", "%s: %s" % (name, answer))
         checks.expect("\x1b" not in done.out, "%s: an escape: %s" % (name, done.out))
+        table(checks, assay, directory, done)
         checks.expect(name != "chained" or "KeyError" in cause["text"], "the first of a chain: %s" % done)
         for last in ("'b'", "'Tensor'"):
             checks.expect(last not in str(files) or last in cause["text"], "the one that ended it: %s" % done)
@@ -282,7 +284,7 @@ def secrets(checks, assay, top):
         said = line % secret
         write(directory, {"slurm-1.out": steps(0, 1, 5) + traceback("0: ", "ValueError: " + said) + ["0: " + said],
                           "slurm-1.err": root_cause(0, "n1", 1, 9)})
-        for form in ("--json", "--format=text", "--format=html", "--format=markdown"):
+        for form in ("--json", "--csv", "--format=text", "--format=html", "--format=markdown"):
             done = run([assay, "why", directory, "--quiet"] + form.split("="))
             checks.expect(done.code == 1 and secret not in done.out + done.err, "%s, %s: %s" % (said, form, done))
     directory = top / "unsaid"
@@ -541,6 +543,7 @@ def sources(checks, assay, top):
         path.write_bytes(struct.pack("<Q", len(head)) + head + struct.pack("<4f", 1, 2, 3, value))
     done = run([assay, "why", directory, "--json", "--quiet"])
     answer = json.loads(done.out)
+    table(checks, assay, directory, done)
     checks.expect(answer["cause"]["signature"] == "hang" and answer["cause"]["ranks"] and answer["chain"][1]["class"] == "time_limit", "dumps: %s" % done)
     checks.expect([r.split(" from ")[0] for r in answer["records"] if r.startswith("system")] ==
                   ["system metrics profile: nothing wrong in 1 rule, but algo-1 recorded nothing"]
