@@ -10,6 +10,7 @@ Blocks without `$ ` whose first line is a command are run too, without a look at
 than a folder is in ELSEWHERE, with the test that runs it. --show prints what came out.
 """
 import argparse
+import ast
 import json
 import os
 import re
@@ -35,7 +36,7 @@ from made import Made  # noqa: E402
 from plots import PLOTS  # noqa: E402
 
 SCENES = {}
-COMMAND = re.compile(r"([A-Z_]+=\S+ )*(assay|mpirun|srun|cc|cmake|python3|apt|pip|gdb|gh|cd|export|jobs/quickstart|tests/run) ")
+COMMAND = re.compile(r"([A-Z_]+=\S+ )*(assay|mpirun|srun|cc|cmake|python3|apt|pip|gdb|gh|jq|sed|cd|export|jobs/quickstart|tests/run) ")
 # What needs more than a folder (an installation of packages, Slurm, a debugger, somebody's account): the test that runs it, and its words there.
 ELSEWHERE = {
     r"jobs/quickstart": ("tests/install/quickstart.py", '"jobs" / "quickstart"'),
@@ -140,9 +141,15 @@ def formats(place, assay, args):
         report["run"]["date"] = "2026-11-%02dT02:10:00Z" % (16 + day)
         (out / "report.json").write_text(json.dumps(report))
     link(place, runs_of_17="healthy")
+    run([assay, "run", TRIALS / "ddp_partial", "--quiet"], cwd=place)
     for night in range(1, 41):
         rows = [(step, 1 + 4 * numpy.exp(-0.1 * step) + (0.4 if night > 30 else 0) + 0.01 * (night % 7), None) for step in range(60)]
         logs.tfevents(place / ("nights/night_%04d" % night), rows)
+
+
+@scene("docs/report-html.md")
+def page(place, assay, args):
+    run([assay, "run", TRIALS / "ddp_partial", "--reports", "html", "--out", place, "--quiet"])
 
 
 @scene("docs/hang.md")
@@ -281,13 +288,33 @@ def pattern_of(lines):
     return re.compile("".join(parts) + r"\n*\Z")
 
 
+def other_languages(page, text, assay, place, checks):
+    """Jobs are those that the program takes, all other JSON is JSON, and Python is Python and calls what the library has. Returns how many
+    there are. (README's Python and the recipes of report-forms.md and results-hdf5.md run in tests of their own.)"""
+    blocks = re.findall(r"^```(json|python)\n(.*?)^```$", text, re.M | re.S)
+    for language, block in blocks:
+        try:
+            known = json.loads(block if block[0] in "{[" else "{%s}" % block) if language == "json" else ast.parse(block)
+        except (ValueError, SyntaxError) as error:
+            checks.expect(False, "%s: %s: %s" % (page, error, block))
+            continue
+        if isinstance(known, dict) and "rules" in known and "python" not in known["rules"][0]:
+            (place / "shown.json").write_text(block)
+            done = run([assay, "check", place / "shown.json"])
+            checks.expect(done.code == 0, "%s: %s" % (page, done))
+        for module, name in re.findall(r"\b(assay_hook|assay)\.([A-Za-z]\w*)\b(?!\.py)", block) if language == "python" else ():
+            files = [ROOT / "src/python/assay_hook.py"] if module == "assay_hook" else [ROOT / "src/python/assay/__init__.py", *(ROOT / "src/python/assay").glob(name + "*")]
+            checks.expect(any(file.stem == name or file.is_file() and re.search(r"\b%s\b" % name, file.read_text()) for file in files), "%s: there is no %s.%s" % (page, module, name))
+    return len(blocks)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("--assay", "--cmake", "--build"):
         parser.add_argument(name, required=True)
     parser.add_argument("--show", action="store_true")
     parser.add_argument("pages", nargs="*")
-    args, checks, outputs, commands, found = parser.parse_args(), Checks(), 0, 0, set()
+    args, checks, outputs, commands, others, found = parser.parse_args(), Checks(), 0, 0, 0, set()
     args.assay = Path(args.assay).resolve()
     path = "%s:%s" % (args.assay.parent, os.environ["PATH"])
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "slurm").glob("*.md")), *sorted((ROOT / "jobs").rglob("*.md"))]:
@@ -298,6 +325,7 @@ def main():
             env = {"PATH": path, **((page in SCENES and SCENES[page](Path(place), args.assay, args)) or {})}
             apart = re.search(r"^    (\$ )?(assay|mpirun|srun) ", re.sub(r"^(```+).*?^\1$", "", file.read_text(), flags=re.M | re.S), re.M)
             checks.expect(not apart, "%s: `%s` stands in no fenced block, so nothing runs it" % (page, apart and apart[0].strip()))
+            others += other_languages(page, file.read_text(), args.assay, Path(place), checks)
             for number, lines, terminal in blocks_of(file.read_text()):
                 parts = shown(lines) or [(line, None) for line in commands_of(lines) if not elsewhere(line, checks, found)]
                 checks.expect(not parts or page in SCENES, "%s:%d: no scene for what it shows" % (page, number))
@@ -315,6 +343,7 @@ def main():
                     else:
                         checks.expect(pattern_of(wanted).match(said), "%s:%d: `%s` prints\n%s\nand not\n%s" % (page, number, command, said, "\n".join(wanted)))
     checks.expect(args.pages or (outputs > 15 and commands > outputs), "%d outputs of %d commands were compared" % (outputs, commands))
+    checks.expect(args.pages or others > 20, "%d blocks of JSON and Python" % others)
     checks.expect(args.pages or found == set(ELSEWHERE), "no page has %s" % (set(ELSEWHERE) - found))
     checks.done()
 
