@@ -259,11 +259,16 @@ static int wait_piece(assay_store_file *file, piece *p, assay_error *err)
     if (p->ready)
         return ASSAY_OK;
     int status = assay_s3_get_wait(p->get, &p->bytes, &why);
+    const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
+    if (status == ASSAY_ENOTFOUND && f->etag[0])
+        return changed(f, err);
+    if (status == ASSAY_ENOTFOUND && fact) /* only what nobody listed is absent */
+        return assay_fail(err, ASSAY_EIO, "%s: it was listed, and cannot be found: it was removed while it was read",
+                          f->path);
     if (status == ASSAY_ENOTFOUND)
-        return f->etag[0] ? changed(f, err) : assay_fail(err, status, "%s: does not exist", f->path);
+        return assay_fail(err, status, "%s: does not exist", f->path);
     if (status != ASSAY_OK)
         return assay_fail(err, status == ASSAY_ENOMEM ? status : ASSAY_EIO, "%s: %s", f->path, why.text);
-    const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
     const uint64_t etag = s3_fact_etag(p->bytes.etag);
     /* Three ways in which an object may have changed: since it was listed, since its first piece, or in size. */
     if ((fact && fact->etag && etag && fact->etag != etag) || (fact && fact->size != p->bytes.total) ||

@@ -7,7 +7,8 @@ checkpoints, the directory of a job, and reports.
 The small trial of a format lies in tests/data/formats/NAME or tests/data/events/NAME, logs are those of tests/support/logs.py; `verify`
 holds sealed checkpoints against their seals, `why` reads what a job left, and `history` reads reports. To each of their files and directories happens
   fault    a stat, an open, or both say ENOENT, EACCES, EIO or ESTALE, though its directory lists it; reading it says EIO
-  server   in S3, the object is refused (403, 500), gone (404), or its content ends early each time
+  server   in S3, the object is refused (403, 500), gone (404), its content ends early each time, or it is another one than was listed: of
+           another ETag, shorter, longer, whatever the request's If-Match says
   hide     it is taken away
   rename   one bit of its name is another, or ".bak" stands behind it
   file     a file stands in the place of a directory, a directory or a pipe in that of a file
@@ -36,13 +37,14 @@ import logs  # noqa: E402
 import s3  # noqa: E402
 from launch import ROOT, Checks, mpirun, run  # noqa: E402
 from reports import body_of  # noqa: E402
-from s3_server import Server  # noqa: E402
+from s3_server import Server, in_place  # noqa: E402
 
 PLAIN = ROOT / "tests" / "data" / "trials" / "ddp"
 SAYS = ("ls", "verify", "diff", "show", "metric", "topology", "groups", "history", "why")  # what these say is what they found
 IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severity", "findings_total", "aggregations")  # is read of a report
 NOT_TRIED = {"verify": (), "history": ("servers",), "why": ("changes", "keys")}  # `why` goes by names, and rules read what it finds
 ANSWERS = {403: ("status", 403, {}, b""), 404: ("status", 404, {}, b""), 500: ("status", 500, {}, b""), "cut": "cut"}
+OTHERS = {"etag": lambda data: data, "short": lambda data: data[:-1], "long": lambda data: data + b"\n"}  # another object than was listed
 MANY = 40  # copies that one command reads
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5, "ESTALE": 116}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
@@ -70,6 +72,13 @@ NOT_NEEDED = [
 
 
 LOSSES = set(re.findall(r'^    X\(\w+, "([^"]+)", true\)', (ROOT / "src" / "trial" / "problem.h").read_text(), re.M))
+
+
+def answer(what, data, etag, asked):
+    """What the server says for an object; `asked`: the range, or None."""
+    if what in ANSWERS:
+        return ANSWERS[what]
+    return in_place(OTHERS[what](data), "0" * 32 if what == "etag" else etag, asked)
 
 
 class Told:
@@ -217,9 +226,18 @@ class Subject:
                     change(root)
                     faults += [fault(root)] if fault else []
                 many = self.read_many(roots[0], roots[1:], ranks, environment(faults) if faults else None)
+                if ranks == 1:
+                    self.same_on_ranks([what for what, *_ in some], many, roots, environment(faults) if faults else None)
             for i, (what, change, check, fault, deep) in enumerate(some):
                 alone = (lambda root, fault=fault: environment([fault(root)])) if fault else None
                 self.tried(what, change, check, alone, many[i], roots[i + 1] if roots else None, ranks, deep)
+
+    def same_on_ranks(self, names, many, roots, env):
+        """What happened to all ranks alike is said alike at any number of ranks."""
+        for ranks in self.args.ranks if self.parallel else []:
+            for what, one, several in zip(names, many, self.read_many(roots[0], roots[1:], ranks, env)):
+                if one and several:
+                    self.checks.expect(one.text == several.text, "%s: %s, another report on %d ranks: %s %s" % (self.name, what, ranks, one.text, several.text))
 
     def fault(self, path, how, command):
         calls, error = how
@@ -318,33 +336,39 @@ class Subject:
                 key = "/".join(unquote(target.split("?")[0]).split("/")[2:])
                 if key in wanted and method == "GET":
                     met.add(key)
-                    return ANSWERS[wanted[key]]
+                    return answer(wanted[key], *server.buckets["b"][key], server.requests[number - 1][2].get("Range"))
                 return None
             server.decide = decide
             environment = s3.environment(server.port, server.key, server.secret, AWS_MAX_ATTEMPTS="1")
-            status = [list(ANSWERS)[i % len(ANSWERS)] for i in range(len(files))]
-            many = [None] * len(files)
-            if self.main == "run":
-                wanted.update(("%03d/%s" % (i + 1, path.relative_to(self.trial)), status[i]) for i, path in enumerate(files))
-                many = self.read_many("s3://b/000", ["s3://b/%03d" % (i + 1) for i in range(len(files))], env=environment)
-            others = [c for c in ("ls", "stats", "verify", "diff", "show", "topology", "groups") if c != self.main and self.sound_of(c)[0] == 0]
-            sound = {}
-            for i, path in enumerate(files):
-                for command in ([] if many[i] and many[i].names(path) else [self.main]) + (others if self.args.long else others[i % len(others):][:1]):
-                    if command not in sound:
-                        wanted.clear()
-                        sound[command] = self.once(command, env=environment, trial="s3://b/t")
-                    before = sound[command]
-                    if before[0] == 2:  # it reads no store
-                        continue
-                    wanted["t/%s" % path.relative_to(self.trial)] = status[i]
-                    got = self.once(command, env=environment, trial="s3://b/t")
-                    wanted.clear()
-                    same = got[0] == before[0] and got[3:] == before[3:] and (command not in SAYS or got[1] == before[1])
-                    told = Told(same, got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode())
-                    self.checks.expect(told.names(path), "%s in S3: %s answers %s, %s: exit %d, not named: %s"
-                                       % (self.name, path.name, status[i], command, got[0], told.text[-800:]))
+            kinds = [*ANSWERS, *OTHERS]
+            for shift in range(len(kinds) if self.args.long else 1):
+                self.answers(server, files, wanted, [kinds[(i + shift) % len(kinds)] for i in range(len(files))], environment)
             self.checks.expect(len(met) > len(files) // 2, "%s: the server answered of %d objects as it was asked to, of %d" % (self.name, len(met), len(files)))
+
+    def answers(self, server, files, wanted, status, environment):
+        """What is said when the server answers of each file what `status` says, of one file of a copy of the trial."""
+        many = [None] * len(files)
+        if self.main == "run":
+            wanted.update(("%03d/%s" % (i + 1, path.relative_to(self.trial)), status[i]) for i, path in enumerate(files))
+            roots = ["s3://b/%03d" % i for i in range(len(files) + 1)]
+            many = self.read_many(roots[0], roots[1:], env=environment)
+            self.same_on_ranks(["%s of %s in S3" % (status[i], path.name) for i, path in enumerate(files)], many, roots, environment)
+        wanted.clear()
+        others = [c for c in ("ls", "stats", "verify", "diff", "show", "topology", "groups") if c != self.main and self.sound_of(c)[0] == 0]
+        for i, path in enumerate(files):
+            for command in ([] if many[i] and many[i].names(path) else [self.main]) + (others if self.args.long else others[i % len(others):][:1]):
+                if ("s3", command) not in self.sound:
+                    self.sound["s3", command] = self.once(command, env=environment, trial="s3://b/t")
+                before = self.sound["s3", command]
+                if before[0] == 2:  # it reads no store
+                    continue
+                wanted["t/%s" % path.relative_to(self.trial)] = status[i]
+                got = self.once(command, env=environment, trial="s3://b/t")
+                wanted.clear()
+                same = got[0] == before[0] and got[3:] == before[3:] and (command not in SAYS or got[1] == before[1])
+                told = Told(same, got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode())
+                self.checks.expect(told.names(path), "%s in S3: %s answers %s, %s: exit %d, not named: %s"
+                                   % (self.name, path.name, status[i], command, got[0], told.text[-800:]))
 
 
 def job(folder):
