@@ -129,7 +129,8 @@ static int take_rows(assay_trial_files *t, assay_cursor *in, assay_error *err)
     assay_manifest claims = {0};
     assay_problems problems;
     assay_problems_init(&problems);
-    int status = assay_shard_unpack(in, &t->shard, err);
+    int status = assay_store_unpack_learned(t->store, in);
+    ASSAY_THEN(status, assay_shard_unpack(in, &t->shard, err));
     ASSAY_THEN(status, assay_manifest_unpack(in, assay_dict_count(t->tensors), &claims));
     ASSAY_THEN(status, assay_manifest_append(&t->shard.claims, &claims, NULL));
     ASSAY_THEN(status, assay_problems_unpack(in, &problems, err));
@@ -142,6 +143,7 @@ static int take_rows(assay_trial_files *t, assay_cursor *in, assay_error *err)
 static int share_rows(sharing *s, const assay_shard *rows, const assay_problems *problems, int status, assay_error *err)
 {
     if (status == ASSAY_OK) {
+        (void)assay_store_pack_learned(s->trial->store, &s->mine);
         assay_shard_pack(rows, 0, rows->count, &s->mine);
         assay_manifest_pack(&rows->claims, &s->mine);
         assay_problems_pack(problems, &s->mine);

@@ -377,11 +377,15 @@ int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay
 void s3_pack(const assay_store *store, assay_buf *out)
 {
     const s3_root *root = store->root;
-    assay_put_u64(out, root->facts.count);
+    uint64_t count = 0;
+    for (size_t i = 0; i < root->facts.room; i++)
+        count += root->facts.list[i].name && !root->facts.list[i].told;
+    assay_put_u64(out, count);
     for (size_t i = 0; i < root->facts.room; i++) {
-        const s3_fact *fact = &root->facts.list[i];
-        if (!fact->name)
+        s3_fact *fact = &root->facts.list[i];
+        if (!fact->name || fact->told)
             continue;
+        fact->told = true;
         assay_put_u64(out, fact->name);
         assay_put_u64(out, fact->size);
         assay_put_u64(out, fact->etag);
@@ -396,7 +400,7 @@ int s3_unpack(assay_store *store, assay_cursor *in)
     int status = ASSAY_OK;
     /* 33: 8 + 8 + 8 + 8 + 1 bytes a fact. */
     for (uint64_t left = assay_get_count(in, 33); status == ASSAY_OK && left > 0; left--) {
-        s3_fact fact = {.name = assay_get_u64(in)};
+        s3_fact fact = {.name = assay_get_u64(in), .told = true};
         fact.size = assay_get_u64(in);
         fact.etag = assay_get_u64(in);
         fact.time = assay_get_i64(in);

@@ -13,6 +13,7 @@ typedef struct s3_fact {
     uint64_t size, etag;
     int64_t time; /* nanoseconds since 1970 */
     bool is_directory;
+    bool told; /* other ranks know it as well */
 } s3_fact;
 
 typedef struct s3_facts {

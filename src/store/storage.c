@@ -669,6 +669,18 @@ int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
     return status == ASSAY_OK ? store->ops->unpack(store, in) : status;
 }
 
+bool assay_store_pack_learned(const assay_store *store, assay_buf *out)
+{
+    if (store->ops->pack)
+        store->ops->pack(store, out);
+    return store->ops->pack != NULL;
+}
+
+int assay_store_unpack_learned(assay_store *store, assay_cursor *in)
+{
+    return store->ops->unpack ? store->ops->unpack(store, in) : ASSAY_OK;
+}
+
 bool assay_store_is_summed(const assay_store *store)
 {
     return store->ops->summed;

@@ -159,6 +159,9 @@ void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, ui
  * ask again, and notices what changed since. ASSAY_EINTERNAL, ASSAY_ENOMEM. */
 void assay_store_pack_listed(const assay_store *store, assay_buf *out);
 int assay_store_unpack_listed(assay_store *store, assay_cursor *in);
+/* The same of what it learned since then, but for the names in directories; false: never anything. */
+bool assay_store_pack_learned(const assay_store *store, assay_buf *out);
+int assay_store_unpack_learned(assay_store *store, assay_cursor *in);
 /* True where everything that is read is held against checksums of the storage's own. */
 bool assay_store_is_summed(const assay_store *store);
 /* True for a packed trial of a version whose tables have no checksums: what damages them may go unnoticed. */

@@ -18,7 +18,7 @@ import s3_suite  # noqa: E402
 from launch import ROOT, TRIALS  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
 from s3_proxy import SLOW_DOWN, Proxy  # noqa: E402
-from s3_server import Hole, Server  # noqa: E402
+from s3_server import Hole, Server, in_place  # noqa: E402
 from s3_suite import launch  # noqa: E402
 from s3_watch import Watched  # noqa: E402
 
@@ -235,6 +235,24 @@ class Suite(s3_suite.Suite):
                                    "an index file that changes, %d ranks: %s %s" % (ranks, texts, done))
         client.put("runs", "healthy/" + index, (tree / index).read_bytes())
 
+    def check_exchanged(self):
+        """Objects that are others than those that were listed, of the same size: all are named, also where one rank lists and another reads."""
+        with Server() as server:
+            server.put_tree("runs", "t/", ROOT / "tests" / "data" / "formats" / "npy")
+            wanted = sorted(key for key in server.buckets["runs"] if key.endswith("weight.npy"))
+
+            def exchange(number, unused, path):
+                key = key_of(path).removeprefix("/runs/")
+                return in_place(server.buckets["runs"][key][0], "another", server.requests[number - 1][2].get("Range")) if key in wanted else None
+
+            server.decide = exchange
+            for ranks in self.ranks:
+                done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", self.room / "exchanged"],
+                              s3.environment(server.port, server.key, server.secret))
+                problems = report_of(self.room / "exchanged")["trials"][0]["problems"] if done.code == 3 else []
+                named = sorted("t/" + p["file"] for p in problems if "changed while it was read" in p["text"])
+                self.checks.expect(named == wanted, "%d ranks: %s exchanged, %s named: %s" % (ranks, wanted, named, done))
+
     @staticmethod
     def read_twice(report, ranks):
         """How many objects may be: a step at the border between two ranks is read by both, as the second one looks back to it, and so is
@@ -407,6 +425,7 @@ class Suite(s3_suite.Suite):
         self.check_unlisted()
         self.check_watched()
         self.check_changed()
+        self.check_exchanged()
         self.end_mixed(*mixed)
         watched.join()
 

@@ -1,7 +1,7 @@
 /* read.c - reads the index of all trials, each rank a contiguous share of their units, and tells everyone the steps and
  * tensors:
- *   1. parse the share into a shard with its own dictionary, per trial
- *      and put the tensors together of which workers have pieces (logical.c)
+ *   1. parse the share into a shard with its own dictionary, per trial, tell the others what was learned of files by
+ *      listing them, and put the tensors together of which workers have pieces (logical.c)
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (rank_reduce.h)
  *   3. if workers count their steps differently, give them a common order (trial/align.h)
  *   4. sort the names, check the steps, broadcast both
@@ -58,6 +58,30 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
             status = assay_index_read(source->store, &source->catalog, source->catalog.units, (size_t)(end - first),
                                       &(assay_index_sink){all->list[i].names, &source->shard, &all->list[i].problems});
     }
+    return status;
+}
+
+/* A file that one rank listed may be another rank's to read, which has to notice as well when it is another one by
+ * then. Ranks whose share failed take part. */
+static int share_learned(assay_comm *comm, assay_sources *sources, assay_error *err)
+{
+    const int size = assay_comm_size(comm);
+    bool any = false;
+    assay_buf mine = ASSAY_BUF(SIZE_MAX), all = ASSAY_BUF(SIZE_MAX);
+    for (uint32_t i = 0; i < sources->count && size > 1 && !sources->view; i++)
+        any = (sources->list[i].store && assay_store_pack_learned(sources->list[i].store, &mine)) || any;
+    uint64_t *starts = any ? assay_alloc(((size_t)size + 1) * sizeof *starts) : NULL;
+    int status = any ? assay_comm_agree(comm, starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err) : ASSAY_OK;
+    if (status == ASSAY_OK && any)
+        status = assay_comm_gather_all(comm, &mine, &all, starts);
+    assay_cursor in = assay_cursor_over(all.data, all.size);
+    while (status == ASSAY_OK && assay_cursor_left(&in) > 0)
+        for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++)
+            if (sources->list[i].store)
+                status = assay_store_unpack_learned(sources->list[i].store, &in);
+    free(starts);
+    assay_buf_release(&mine);
+    assay_buf_release(&all);
     return status;
 }
 
@@ -240,6 +264,8 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     summaries all = {0};
     int status = assay_summaries_init(&all, sources->count);
     ASSAY_THEN(status, read_share(sources, &all, rank, assay_comm_size(comm)));
+    const int learned = share_learned(comm, sources, err);
+    status = status == ASSAY_OK ? learned : status;
     if (!sources->verbatim)
         status = assay_sources_form(comm, sources, &all, status, err);
     ASSAY_THEN(status, summarize(sources, &all));
