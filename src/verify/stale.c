@@ -121,29 +121,57 @@ static int add_part(watching *w, const assay_part *part)
     return status;
 }
 
-/* Sizes, and a block of each; what cannot be read is named by those who read it in full. */
-static void sample(watching *w)
+static bool is_asked(const assay_verify_options *options, int64_t step)
 {
-    uint8_t *block = malloc(SAMPLE);
-    for (size_t i = 0; i < w->files.count && block; i++) {
+    return step >= options->from && step < options->to;
+}
+
+/* What cannot be read is named by those who read it in full, but nobody does so at steps that are not asked for. */
+static int name_unread(const watching *w, const kept_file *first, size_t count, const char *why,
+                       assay_verify_remarks *remarks)
+{
+    char text[2048];
+    if (count == 0)
+        return ASSAY_OK;
+    snprintf(text, sizeof text,
+             "%.900s%s: %zu file%s of checkpoints that were not asked for cannot be read: nothing was held against %s",
+             why, count > 1 ? ", the first" : "", count, assay_plural(count), count > 1 ? "them" : "it");
+    return assay_verify_remark_add(remarks, ASSAY_VERIFY_NOTE, w->places.list[first->unit].step, first->path, text);
+}
+
+/* Sizes, and a block of each. */
+static int sample(watching *w, const assay_verify_options *options, assay_verify_remarks *remarks)
+{
+    uint8_t *block = assay_alloc(SAMPLE);
+    const kept_file *first = NULL;
+    size_t unread = 0;
+    assay_error why = {""};
+    ASSAY_HAVE(block);
+    for (size_t i = 0; i < w->files.count; i++) {
         kept_file *f = &w->files.list[i];
         assay_store_file *file = NULL;
         assay_store_stamp stamp = {0};
         assay_error err = {""};
         size_t got = 0;
-        if (assay_store_open_file(w->trial->store, f->path, &file, &err) != ASSAY_OK)
-            continue;
-        const uint64_t size = assay_store_file_size(file), at = size > SAMPLE ? (size - SAMPLE) / 3 * 2 : 0;
-        if (assay_store_read_at(file, at, block, SAMPLE, &got, &err) == ASSAY_OK && got > 0) {
+        int status = assay_store_open_file(w->trial->store, f->path, &file, &err);
+        const uint64_t size = status == ASSAY_OK ? assay_store_file_size(file) : 0,
+                       at = size > SAMPLE ? (size - SAMPLE) / 3 * 2 : 0;
+        ASSAY_THEN(status, assay_store_read_at(file, at, block, SAMPLE, &got, &err));
+        if (status == ASSAY_OK && got > 0) {
             f->size = size;
             f->read = true;
             f->sum = assay_crc32c(0, block, got);
+        }
+        if (status != ASSAY_OK && !is_asked(options, w->places.list[f->unit].step) && unread++ == 0) {
+            first = f;
+            why = err;
         }
         if (assay_store_stamp_of(w->trial->store, f->path, &stamp, NULL) == 1)
             f->node = stamp.node;
         assay_store_close_file(file);
     }
     free(block);
+    return name_unread(w, first, unread, why.text, remarks);
 }
 
 /* ---- what is the same ---- */
@@ -332,7 +360,7 @@ static int look(const watching *w, const assay_verify_options *options, assay_ve
         for (size_t i = from + 1; i < end && status == ASSAY_OK; i++) {
             const int64_t step = w->places.list[w->files.list[i].unit].step;
             /* One of many that never moves says nothing, whatever its neighbours are. */
-            bool found = step < options->from || step >= options->to ||
+            bool found = !is_asked(options, step) ||
                          (r.of[i].total == end - from && end - from != 2 && !w->files.list[i].moments);
             for (size_t k = r.before[i]; k != NONE && !found && status == ASSAY_OK; k = r.before[k]) {
                 const kept_file *f = &w->files.list[i], *earlier = &w->files.list[k];
@@ -357,7 +385,7 @@ static int look_within(const watching *w, const assay_verify_options *options, a
     for (size_t i = 0; status == ASSAY_OK && i < w->files.count; i++) {
         const kept_file *f = &w->files.list[i];
         const int64_t step = w->places.list[f->unit].step;
-        if (step < options->from || step >= options->to || !has_own_part(f->path))
+        if (!is_asked(options, step) || !has_own_part(f->path))
             continue;
         for (size_t k = before[i]; k != NONE && status == ASSAY_OK; k = before[k]) {
             const kept_file *other = &w->files.list[k];
@@ -418,9 +446,7 @@ static int look_at_copies(const watching *w, const assay_verify_options *options
     size_t *before = link_places(w);
     int status = before ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t i = 1; status == ASSAY_OK && i < w->places.count; i++)
-        for (size_t k = before[i];
-             k != NONE && w->places.list[i].step >= options->from && w->places.list[i].step < options->to;
-             k = before[k]) {
+        for (size_t k = before[i]; k != NONE && is_asked(options, w->places.list[i].step); k = before[k]) {
             const assay_verify_place *own = &w->places.list[i], *other = &w->places.list[k];
             char text[2048];
             bool moments;
@@ -448,8 +474,8 @@ int assay_verify_stale(const assay_trial_files *trial, const assay_verify_option
             status = add_part(&w, &trial->shard.parts[p]);
     if (status == ASSAY_OK && w.files.count > 1) {
         qsort(w.files.list, w.files.count, sizeof *w.files.list, compare_files);
-        sample(&w);
-        status = look(&w, options, remarks);
+        status = sample(&w, options, remarks);
+        ASSAY_THEN(status, look(&w, options, remarks));
         ASSAY_THEN(status, look_within(&w, options, remarks));
         ASSAY_THEN(status, look_at_copies(&w, options, remarks));
     }
