@@ -219,6 +219,7 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
     ASSAY_HAVE(seen);
     e->role = (int)role;
     e->order = assay_trial_order(info, first->tensor);
+    uint32_t of_kind = 0, of_role = 0; /* that have it and end as the first does; that there are */
     for (size_t i = 0; i < found->kept; i++) {
         const assay_finding *f = &found->list[i];
         if (f->test != first->test || f->time || f->tensor >= all || seen[f->tensor] ||
@@ -226,14 +227,19 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
             continue;
         seen[f->tensor] = true;
         e->tensors++;
+        of_kind += ends_alike(assay_trial_tensor(info, f->tensor), name);
     }
-    for (uint32_t t = 0; t < all; t++)
+    for (uint32_t t = 0; t < all; t++) {
+        of_role += assay_trial_role(info, t) == role;
         e->alike += assay_trial_role(info, t) == role && ends_alike(assay_trial_tensor(info, t), name);
+    }
     size_t size;
     if (role == ASSAY_ROLE_WEIGHT && strncmp(ending_of(name, &size), "weight", 6) == 0) {
         const uint32_t weighted = assay_trial_weighted_modules(info); /* of another network, which was not recorded */
         e->alike = weighted > e->alike ? weighted : e->alike;
     }
+    if (of_kind < e->alike && of_role > e->alike) /* a weight and its bias are not all of two weights */
+        e->alike = of_role;
     free(seen);
     return ASSAY_OK;
 }
