@@ -6,7 +6,8 @@
  *   history  x is compared with the earlier saved steps of the same tensor, worker and mode, as history.h says
  *   workers  z = robust score of ln x among all workers at the same step; needs min_workers of them. Fires when z >
  *            threshold, x > ratio * median, and x also exceeds its own past, if it has one: near the end of a training
- *            single batches differ by orders of magnitude, from worker to worker as from step to step
+ *            single batches differ by orders of magnitude, from worker to worker as from step to step. Where a weight or
+ *            gradient has another number of elements on some worker, workers hold parts of one network, and none is odd
  *
  * x that is not finite is left out, or fires against workers where only_finite is false. value = z, threshold = the limit of z. A flipped bit of
  * an exponent multiplies a norm by a large power of two, far beyond what a batch does. */
@@ -23,7 +24,8 @@
 #define NEEDED       " of one mode (min_history and one more), or as many workers as min_workers says"
 
 enum { HISTORY, WORKERS };
-enum { ROUNDED = HISTORY_WIDTH, WIDTH }; /* value of a row: x is what rounding may come to */
+/* Values of a row: x is what rounding may come to; elements of a weight or gradient, 0: unknown */
+enum { ROUNDED = HISTORY_WIDTH, ELEMENTS, WIDTH };
 static const char *const tests[] = {"history", "workers", NULL};
 
 static const assay_param_def params[] = {
@@ -69,13 +71,23 @@ static bool set_norm(const assay_rule *rule, const assay_slot_view *slot, const 
     return saved;
 }
 
+/* The number of elements of a weight or gradient; 0 where it is not known, or of anything else. */
+static double elements_of(const assay_rule *rule, const assay_tensor_view *item)
+{
+    const assay_role role = assay_trial_role(rule->trial, item->tensor);
+    double elements = item->dtype >= 0 && (role == ASSAY_ROLE_WEIGHT || role == ASSAY_ROLE_GRADIENT);
+    for (int k = 0; k < item->dims; k++)
+        elements *= (double)item->shape[k];
+    return elements;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
-        double row[WIDTH] = {[HISTORY_MODE] = view->mode};
+        double row[WIDTH] = {[HISTORY_MODE] = view->mode, [ELEMENTS] = elements_of(rule, slot->items[i])};
         if (!set_norm(rule, slot, slot->items[i], row) ||
             (assay_param_bool(rule->params, "only_finite") && !isfinite(row[HISTORY_VALUE])))
             continue;
@@ -244,6 +256,18 @@ static int keep_lasting(const judge *j, const assay_series *series)
     return ASSAY_OK;
 }
 
+/* Has each worker what the others have, as far as is known? Rows of one tensor and step stand beside each other. */
+static bool have_the_same(const assay_series *series)
+{
+    for (uint64_t i = 1; i < assay_series_count(series); i++) {
+        const assay_row a = assay_series_row(series, i - 1), b = assay_series_row(series, i);
+        if (a.step == b.step && a.tensor == b.tensor && a.value[ELEMENTS] > 0 && b.value[ELEMENTS] > 0 &&
+            a.value[ELEMENTS] != b.value[ELEMENTS])
+            return false;
+    }
+    return true;
+}
+
 /* Walks the groups of rows that are one tensor's workers at a step: first marks, then tests. */
 static int test_workers(const judge *j, const assay_series *series, double *room)
 {
@@ -288,12 +312,18 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const char against = assay_param_text(rule->params, "against")[0];
     if (status == ASSAY_OK && against != 'w')
         status = history_walk(rule->params, series, LINEAR_BELOW, false, test_history, &j, err);
-    if (status == ASSAY_OK && against != 'h' && test_workers(&j, series, room) != ASSAY_OK)
+    const bool parts = against != 'h' && !have_the_same(series);
+    if (status == ASSAY_OK && against != 'h' && !parts && test_workers(&j, series, room) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
     free(room);
     free(j.left);
     free(j.usual);
-    ASSAY_THEN(status, say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict));
+    if (parts && against == 'w')
+        assay_verdict_no_data(verdict,
+                              "a weight or gradient has another number of elements on some worker: workers hold "
+                              "parts of one network, of which none is odd beside another.");
+    else
+        ASSAY_THEN(status, say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict));
     return status;
 }
 

@@ -148,5 +148,30 @@ def evaluation_of_a_training_that_gains_little(folder):
     return evaluated(folder, [1.99, 1.98, 1.98, 1.97, 1.97], 0.8), [rule("little", "Overfit", lambda e: e["status"] == "NoIssuesFound", **OVERFIT)]
 
 
+# -- workers with other networks
+
+def outlier(folder, sizes):
+    """The gradient of the last of three workers lies apart from step 80 on; sizes: elements on each."""
+    made, rng = Made(folder, 3, {"gradients": "^gradient"}), numpy.random.default_rng(31)
+    for s in range(20):
+        norms = list(1 + 0.1 * rng.random(2)) + [8.0 if s >= 8 else 1.05]
+        made.step(s * 10, "TRAIN", s * 10, {"worker_%d" % w: {"gradient/fc.weight": numpy.full(n, x / n ** 0.5)} for w, (n, x) in enumerate(zip(sizes, norms))})
+    return made.end()
+
+
+OUTLIER = {"tensor_regex": "^gradient", "against": "workers", "min_workers": 3, "ratio": 1.5, "num_steps": 5}
+
+
+@case
+def a_gradient_that_leaves_its_copies(folder):
+    return outlier(folder, (16, 16, 16)), [rule("copies", "NormSpike", lambda e: (e["first"]["step"], e["first"]["worker"]) == (80, "worker_2"), **OUTLIER)]
+
+
+@case
+def gradients_of_other_shapes(folder):
+    """They are parts of one network: none is odd beside another."""
+    return outlier(folder, (16, 16, 9)), [rule("parts", "NormSpike", {"status": "NoData"}, **OUTLIER), rule("beside it", "ExplodingTensor", {"status": "NoIssuesFound"})]
+
+
 if __name__ == "__main__":
     main()
