@@ -243,7 +243,7 @@ def judge_is_under_no_grad(path, seed):
         second = (F.relu(1 - true) + F.relu(1 + fake)).mean()
         first = down(a, -judge(make(z)).mean())
         return {"judge_loss": second, "maker_loss": first}
-    by_hand(path, [(nn.ModuleDict({"make": make, "judge": judge}), a)], 220, one)
+    by_hand(path, [(make, a), (judge, a)], 220, one)
 
 
 @cause(r"(?i)" + TOO_FAST + "|" + JUMPS, 0)

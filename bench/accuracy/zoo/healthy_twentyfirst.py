@@ -128,7 +128,7 @@ def one_tower_is_locked(path, seed):
         x, _ = plain(step)
         a, b = F.normalize(locked(x), dim=1), F.normalize(learns(x[:, :10] + 0.1), dim=1)
         return {"pair_loss": down(opt, F.cross_entropy(b @ a.T / 0.1, torch.arange(len(x))))}
-    by_hand(path, [(nn.ModuleDict({"locked": locked, "learns": learns}), opt)], 220, one)
+    by_hand(path, [(locked, opt), (learns, opt)], 220, one)
 
 
 @healthy
@@ -323,7 +323,7 @@ def flows_that_meet_a_reward(path, seed):
             s[:, t] = a.squeeze(1).float() * 2 - 1
         reward = 3 * (s.sum(1).abs() == 2).float() + 2 * (s[:, 0] == s[:, 3]).float()
         return {"balance_loss": down(opt, ((total(torch.ones(1, 1)).squeeze() + said - reward) ** 2).mean())}
-    by_hand(path, [(nn.ModuleDict({"net": net, "total": total}), opt)], 240, one)
+    by_hand(path, [(net, opt), (total, opt)], 240, one)
 
 
 @healthy
