@@ -26,8 +26,9 @@
  *                      losses of classes begin so high that what a model has learned is gone before half of it is lost
  *
  * Nothing is said if two errors exceed COURSE_NOISE of |first|, or the first losses have both signs: a fall of that size
- * would not show, and what swings about zero is no level (the loss of a policy). A rise shows, where each block is above
- * the one before, and the last above twice the first losses: the noise of such a course is its own growth. */
+ * would not show, and what swings about zero is no level (the loss of a policy). A rise shows, where the last losses are
+ * above twice the magnitude of the first, and each block is above the one before (the noise of such a course is its own
+ * growth), or they are COURSE_SURE errors higher. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,6 +43,7 @@ enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* 
 #define COURSE_LOST  0.25
 #define COURSE_RISEN 1.5
 #define COURSE_STEEP 0.25
+#define COURSE_SURE  10.0
 
 typedef struct course {
     double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
@@ -112,9 +114,10 @@ static inline bool course_of(const double *x, uint64_t n, double diff_percent, d
         low = k >= 2 ? fmin(low, block[k]) : low;
         high = k >= 2 ? fmax(high, block[k]) : high;
     }
-    bool rises = last > 2 * fabs(first);
+    bool higher = true;
     for (uint64_t k = 1; k < COURSE_BLOCKS; k++)
-        rises = rises && block[k] > block[k - 1];
+        higher = higher && block[k] > block[k - 1];
+    const bool rises = last > 2 * fabs(first) && (higher || last - first > COURSE_SURE * error);
     double gained = first - best;
     c->first = first;
     c->best = best;

@@ -87,6 +87,15 @@ def targets_that_stand(folder):
 
 
 @case
+def a_gain_that_is_made_smaller(folder):
+    """Minus a gain is the loss, and the step goes the wrong way: from -10 to 28, whose noise hides the order of its parts; by as little as noise it is nothing."""
+    rise = 1 - numpy.exp(-STEPS / 20)
+    return losses(folder, -10 + 38 * rise + 3 * rise * noise(79, 240), {"level": -10 + 3 * noise(80, 240)}), [
+        harm("rises", lambda e: e["findings_total"] > 0 and e["course"]["last"] > 20),
+        rule("level", "LossNotDecreasing", lambda e: e["findings_total"] == 0, use_losses_collection=False, tensor_regex="^level$", **COURSE)]
+
+
+@case
 def no_setback(folder):
     return losses(folder, DOWN), [harm("well", lambda e: e["harm"] == {"seen": 234, "setbacks": []})]
 
