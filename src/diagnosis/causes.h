@@ -47,8 +47,23 @@ typedef enum assay_cause_proof {
     ASSAY_BY_ONSET,    /* the same, or one stands higher behind the step at which it began than before */
     ASSAY_BY_LASTING,  /* the same, or it goes on to the end, or for several saved steps */
     ASSAY_BY_STANDING, /* the same, or it goes on to the end and began once */
-    ASSAY_BY_REQUEST   /* nothing would prove it: it is wrong where somebody asked for the rule */
+    ASSAY_BY_REQUEST,  /* nothing would prove it: it is wrong where somebody asked for the rule */
+    /* Of what is a choice as often as a mistake, and whose warnings were wrong as often as right on trainings that
+     * nobody had seen. That nothing is known of the losses is not enough: */
+    ASSAY_BY_HARM,     /* the losses are known, and did not come down */
+    ASSAY_BY_REPLICAS, /* the same, or workers were shown to be replicas: fewer than half differ, or all were equal
+                          behind the first update */
+    ASSAY_BY_WITNESS,  /* another finding that proves itself, and may come of it */
+    ASSAY_BY_LEVEL     /* the same, or it is a loss of classes, whose level of a guess is known, or rose far */
 } assay_cause_proof;
+
+/* Does anybody do it on purpose? What may be meant is never certain: the records prove that it is so, and not that it is
+ * wrong. */
+typedef enum assay_cause_intent {
+    ASSAY_MEANT_NEVER,
+    ASSAY_MEANT_IF_ALWAYS, /* where it is so from the beginning; nobody does it in the middle of a training */
+    ASSAY_MEANT_PERHAPS
+} assay_cause_intent;
 
 enum { ASSAY_CAUSE_KINDS = 4 };
 
@@ -71,6 +86,7 @@ typedef struct assay_cause_kind {
      * {changed_at}; NULL: the rule's own words. */
     const char *sentence, *advice, *record;
     assay_cause_proof proof;
+    assay_cause_intent meant;
 } assay_cause_kind;
 
 /* The first that fits the evidence; the last entry fits any. */

@@ -167,6 +167,68 @@ static bool has_parts(const assay_evidence *evidence, size_t count)
     return never && one_batch;
 }
 
+/* Is it so from the first saved step, or from the first update on? Then somebody may have set it up so. */
+static bool begins_with_training(const assay_evidence *e)
+{
+    return e->began.first || e->began.from <= 1;
+}
+
+/* How many workers "worker_2", "worker_0 and worker_1" or "3 of 8 workers" are. */
+static uint32_t count_named(const char *workers)
+{
+    unsigned count = 0;
+    if (!strstr(workers, " of ") || sscanf(workers, "%u of ", &count) != 1)
+        for (const char *c = workers; *c; c++)
+            count += c == workers || *c == ',' || strncmp(c, " and ", 5) == 0;
+    return count;
+}
+
+/* Of half of the copies, nothing says that the others are right, nor that they are copies. */
+static bool is_split(const assay_evidence *e, const assay_course_facts *facts)
+{
+    return strcmp(e->kind, "ReplicaDivergence") == 0 && 2 * count_named(e->workers) >= facts->workers;
+}
+
+static bool did_not_come_down(const assay_course_facts *facts)
+{
+    static const double LEAST = 0.1;
+    return !facts->harm.well && isfinite(facts->loss_first) && isfinite(facts->loss_last) &&
+           facts->loss_first - facts->loss_last < LEAST * fabs(facts->loss_first);
+}
+
+/* Standing at a level, or rising from it, means the same for every loss of classes; others may be meant to. So does a gain
+ * that became a loss, or what rose far. */
+static bool has_level(const assay_evidence *e, const assay_course_facts *facts)
+{
+    static const char *const of_classes[] = {"CrossEntropy", "NLLLoss", "BCE"};
+    static const double FAR = 10, GAIN = 2;
+    for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
+        if (strstr(e->tensor, of_classes[i]))
+            return true;
+    return facts->loss_first != 0 && facts->loss_last > (facts->loss_first > 0 ? FAR : GAIN) * fabs(facts->loss_first);
+}
+
+/* Is what a choice explains as well as a mistake proven a mistake by the losses, or by what workers were before? What
+ * proves it otherwise is another finding. */
+static bool is_proven_wrong(const suspect *s, const assay_course_facts *facts)
+{
+    const assay_evidence *e = s->evidence;
+    const assay_cause_proof by = s->kind->proof;
+    return ((by == ASSAY_BY_HARM || by == ASSAY_BY_REPLICAS) && did_not_come_down(facts)) ||
+           (by == ASSAY_BY_REPLICAS && (!is_split(e, facts) || !begins_with_training(e))) ||
+           (by == ASSAY_BY_LEVEL && has_level(e, facts));
+}
+
+/* Copies that drifted apart do not become equal by themselves, again and again: somebody averages or hands on weights. */
+static bool copies_meet(const assay_evidence *evidence, size_t count)
+{
+    enum { AGAIN = 3 };
+    bool meet = false;
+    for (size_t i = 0; i < count; i++)
+        meet = meet || (strcmp(evidence[i].kind, "ReplicaDivergence") == 0 && evidence[i].met >= AGAIN);
+    return meet;
+}
+
 /* Healthy trainings have it as well, and the losses came to no harm. A rule that somebody asked for is taken at its
  * word. */
 static bool does_no_harm_to_losses(const suspect *s, const assay_course_facts *facts)
@@ -179,6 +241,10 @@ static bool does_no_harm_to_losses(const suspect *s, const assay_course_facts *f
         (s->kind->proof == ASSAY_BY_STANDING && s->evidence->times > 1) || /* by turns */
         (harm->well && harm->one_loss && facts->parts && is_of_parts(s->evidence)))
         return true;
+    if (facts->meet && assay_finding_bit(s->evidence) & ASSAY_X_APART)
+        return !did_not_come_down(facts);
+    if (s->kind->proof >= ASSAY_BY_HARM)
+        return !is_proven_wrong(s, facts);
     const bool lasts = s->evidence->lasts || s->evidence->steps >= LASTING;
     if (s->kind->proof == ASSAY_PROVES_ITSELF || s->evidence->cut || !harm->well ||
         (s->kind->proof == ASSAY_BY_LASTING && lasts))
@@ -193,8 +259,11 @@ static bool does_no_harm_to_losses(const suspect *s, const assay_course_facts *f
 static bool is_harm_of(const suspect *a, const suspect *b)
 {
     const int64_t behind = b->evidence->began.step - a->evidence->began.step;
+    const bool course = a->kind->proof == ASSAY_BY_WITNESS || a->kind->proof == ASSAY_BY_LEVEL; /* has no step */
+    if (course && (b->kind->proof != ASSAY_PROVES_ITSELF || b->evidence->rule == a->evidence->rule))
+        return false;
     return !b->harmless && !is_advice(b) && (a->kind->explains & assay_finding_bit(b->evidence)) != 0 &&
-           (b->kind->proof == ASSAY_PROVES_ITSELF ? behind >= 0 : behind == 0);
+           (course || (b->kind->proof == ASSAY_PROVES_ITSELF ? behind >= 0 : behind == 0));
 }
 
 static void find_harmless(suspect *list, size_t count, const assay_course_facts *facts)
@@ -524,26 +593,16 @@ static void put_sentence(const suspect *s, const assay_course_facts *facts, assa
 
 /* ---- causes ---- */
 
-/* How many workers "worker_2", "worker_0 and worker_1" or "3 of 8 workers" are. */
-static uint32_t count_named(const char *workers)
-{
-    unsigned count = 0;
-    if (!strstr(workers, " of ") || sscanf(workers, "%u of ", &count) != 1)
-        for (const char *c = workers; *c; c++)
-            count += c == workers || *c == ',' || strncmp(c, " and ", 5) == 0;
-    return count;
-}
-
 static assay_certainty certainty_of(const suspect *s, const assay_course_facts *facts)
 {
     const assay_evidence *e = s->evidence;
     if (strcmp(e->kind, "ExplodingTensor") == 0)
         return e->proven ? ASSAY_CERTAIN : ASSAY_LIKELY;
-    /* where half of the copies differ, nothing says that the others are right, nor that they are copies */
-    const bool split = strcmp(e->kind, "ReplicaDivergence") == 0 && 2 * count_named(e->workers) >= facts->workers;
-    const bool known =
-        e->began.from == e->began.to && !(split && facts->workers > 0) && !(facts->parts && is_of_parts(e));
-    return s->kind->most == ASSAY_CERTAIN && !known ? ASSAY_LIKELY : s->kind->most;
+    const bool known = e->began.from == e->began.to && !(is_split(e, facts) && facts->workers > 0) &&
+                       !(facts->parts && is_of_parts(e));
+    const bool meant =
+        s->kind->meant == ASSAY_MEANT_PERHAPS || (s->kind->meant == ASSAY_MEANT_IF_ALWAYS && begins_with_training(e));
+    return s->kind->most == ASSAY_CERTAIN && (meant || !known) ? ASSAY_LIKELY : s->kind->most;
 }
 
 /* Makes a cause of suspect `first` of the list, and folds what it explains of those behind it. */
@@ -597,6 +656,7 @@ int assay_diagnose(const assay_evidence *evidence, size_t count, const assay_cou
     int status = list && out->cause ? ASSAY_OK : ASSAY_ENOMEM;
     all.odd = odd_worker(evidence, count, given->workers);
     all.parts = has_parts(evidence, count);
+    all.meet = copies_meet(evidence, count);
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
         list[i] = (suspect){.evidence = &evidence[i], .kind = assay_cause_of(&evidence[i], facts), .number = i};
     if (status == ASSAY_OK)

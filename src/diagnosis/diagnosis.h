@@ -51,16 +51,17 @@ typedef struct assay_evidence {
     assay_onset_span began;
     const assay_onset_steps *onset; /* when it began, and when again, of any tensor and worker; borrowed */
     size_t onsets;
-    int64_t listed_to;    /* what began behind this step is not among them; INT64_MAX: all is */
-    bool lasts;           /* it goes on to the last saved step of the mode */
-    uint64_t steps;       /* saved steps at which the rule found anything */
-    uint64_t times;       /* that it began, of the first tensor and worker: it goes away and comes again */
-    bool half;            /* the tensors have 16 bits an element, or fewer */
-    bool proven;          /* the rule has a first cause and the records prove it */
-    bool unasked;         /* the rule is one of a set of which a trial takes what it has data for */
-    bool cut;             /* the list of findings is full: of a test of the rule nobody knows when it began, or again */
-    double value;         /* of the first finding */
-    const char *note;     /* "" */
+    int64_t listed_to; /* what began behind this step is not among them; INT64_MAX: all is */
+    bool lasts;        /* it goes on to the last saved step of the mode */
+    uint64_t steps;    /* saved steps at which the rule found anything */
+    uint64_t times;    /* that it began, of the first tensor and worker: it goes away and comes again */
+    uint64_t met;      /* saved steps at which a worker agreed with others again of the first tensor; it had differed */
+    bool half;         /* the tensors have 16 bits an element, or fewer */
+    bool proven;       /* the rule has a first cause and the records prove it */
+    bool unasked;      /* the rule is one of a set of which a trial takes what it has data for */
+    bool cut;          /* the list of findings is full: of a test of the rule nobody knows when it began, or again */
+    double value;      /* of the first finding */
+    const char *note;  /* "" */
     const char *sentence; /* the finding in the words of its rule, without a full stop */
 } assay_evidence;
 
@@ -100,6 +101,7 @@ typedef struct assay_course_facts {
     int shift;         /* predictions in evaluation are the labels and so much; 0: they are not */
     bool parts; /* workers have one batch and other weights: parts of one network, or copies that nobody exchanges. Set
                    by assay_diagnose() from the evidence */
+    bool meet;  /* copies that differ agree again, over and over: weights are exchanged now and then. Set likewise */
     const char *away; /* ", worker_1, worker_4, ": workers that went through fewer steps than others and closed their
                           recordings, so that a step's number is not one and the same update on all. NULL: none */
     uint32_t workers; /* that the trial has; of two that differ nothing says which one is odd. 0: unknown */

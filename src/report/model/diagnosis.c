@@ -144,6 +144,43 @@ static uint64_t count_times(const gathering *g, const assay_finding *first)
     return times;
 }
 
+/* Does a finding of the rule say the same of the same tensor and worker at the step? `from`: where such stand, or before. */
+static bool is_found_at(const assay_findings *found, size_t from, const assay_finding *f, int64_t step)
+{
+    bool is = false;
+    for (size_t i = from; !is && i < found->kept && found->list[i].step <= step; i++) {
+        const assay_finding *g = &found->list[i];
+        is = g->step == step && g->tensor == f->tensor && g->worker == f->worker && g->test == f->test;
+    }
+    return is;
+}
+
+/* Counts the saved steps at which nothing is found any more of a worker of whose first tensor something was found just
+ * before, as far as the list goes. */
+static uint64_t count_met(const gathering *g, const assay_finding *first)
+{
+    const assay_trial *info = g->trial->info;
+    const assay_findings *found = g->rule->findings;
+    int64_t last = INT64_MIN;
+    uint64_t met = 0;
+    for (size_t i = 0; !first->time && i < found->kept; i++) {
+        const assay_finding *f = &found->list[i];
+        const uint64_t at = assay_trial_find_step(info, f->step);
+        const assay_step_info *step = at == UINT64_MAX ? NULL : assay_trial_step(info, at), *next = step;
+        for (uint64_t k = at + 1; step && next == step && k < assay_trial_steps(info); k++)
+            if (assay_trial_step(info, k)->mode == step->mode)
+                next = assay_trial_step(info, k);
+        const bool listed = step && (found->kept == found->total || next->step < found->list[found->kept - 1].step);
+        if (f->tensor != first->tensor || f->test != first->test || next == step || !listed || next->step <= last)
+            continue;
+        if (!is_found_at(found, i, f, next->step)) {
+            last = next->step;
+            met++;
+        }
+    }
+    return met;
+}
+
 /* Puts all steps at which what the test of the first finding found began. ASSAY_ENOMEM. */
 static int put_onsets(const gathering *g, const assay_finding *first, assay_evidence *e)
 {
@@ -332,6 +369,7 @@ static int add_evidence(const gathering *g, size_t number, const assay_finding *
     if (e->unasked && !e->cut)
         ASSAY_THEN(status, put_onsets(g, first, e));
     e->times = e->unasked ? count_times(g, first) : 1;
+    e->met = e->unasked ? count_met(g, first) : 0;
     const char *workers = status == ASSAY_OK ? put_workers(g, first) : NULL;
     const char *words = workers ? put_words(g, first, e) : NULL;
     ASSAY_HAVE(words);
