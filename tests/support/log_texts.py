@@ -186,6 +186,24 @@ PRINTED = {
         ("-xent", 0, 9, "-7.25"), ("", 0, 9, "-0.5 + -0.25 = -0.75"), ("-xent", 10, 19, "-7"), ("", 10, 19, "-0.5 + -0.125 = -0.625"))) +
                    "LOG (nnet3-train[5.2]:PrintTotalStats():nnet-training.cc:309) Overall average objective function for 'output' is -0.5 over 640000 frames.\n",
                    {("TRAIN", 9): {"objective function of output-xent": -7.25, "objective function of output": -0.75}, ("TRAIN", 19): {"objective function of output-xent": -7, "objective function of output": -0.625}}),
+    "steps that are finished": ("".join("INFO: Finished STEP %d/500, loss = %d.5 (0.123 sec/batch), lr: 0.5\n" % (20 * i, 9 - i) for i in (1, 2, 3)), {("TRAIN", 20 * i): {"loss": 9.5 - i, "lr": 0.5} for i in (1, 2, 3)}),
+    "steps between name and value": ("".join("Train loss %d %d.125000 Grad Norm 2.500000 1.50s/it\n" % (i, 9 - i) for i in range(3)) + "Validation loss 2: 7.500000\n", {
+        **{("TRAIN", i): {"Train loss": 9.125 - i, "Grad Norm": 2.5} for i in range(3)}, ("EVAL", 2): {"Validation loss": 7.5}}),
+    "shares of steps": ("".join("\rsteps:  %d%%|##   | %d/80 [00:10<01:30,  1.00it/s, avr_loss=%d]" % (25 * i, 20 * i, 9 - i) for i in (1, 2, 3)) + "\n", {("TRAIN", 20 * i): {"avr_loss": 9 - i} for i in (1, 2, 3)}),
+    "dictionaries over lines": ("".join("{'gradient_norm': 0.5,\n 'loss': %d,\n 'eval_loss': 7.5,\n 'step': %d}\n" % (9 - i, 10 * i) for i in (1, 2, 3)) + "I0512 10:00:00.1 7 lib.py:7] {'loss': 1,\n not of it\n{'loss': 2,\n", {
+        **{("TRAIN", 10 * i): {"loss": 9 - i if i < 3 else 1, "gradient_norm": 0.5} for i in (1, 2, 3)}, **{("EVAL", 10 * i): {"eval_loss": 7.5} for i in (1, 2, 3)}}),
+    "sets in capitals": ("".join("2021-05-12 10:00:00,123 epoch %d - iter 10/10 - loss %d - lr: 0.5\n2021-05-12 10:00:01,123 DEV : loss %d.5 - f1-score (micro avg)  0.5\n" % (e, 9 - e, 9 - e) for e in (1, 2)), {
+        **{("TRAIN", 10 * e): {"loss": 9 - e, "lr": 0.5, "epoch": e} for e in (1, 2)}, **{("EVAL", 10 * e): {"loss": 9.5 - e} for e in (1, 2)}}),
+    "batches before a comma": ("".join("epoch %d/2\n1/2, train_loss: %d\n2/2, train_loss: %d.5\nepoch %d average loss: %d\n" % (e, 9 - e, 9 - e, e, 9 - e) for e in (1, 2)), {
+        ("TRAIN", 1): {"train_loss": 8}, ("TRAIN", 2): {"train_loss": 8.5, "average loss": 8}, ("TRAIN", 3): {"train_loss": 7}, ("TRAIN", 4): {"train_loss": 7.5, "average loss": 7}}),
+    "batches behind their epoch": ("".join("DEBUG TRAIN Batch %d/%d loss %d lr 0.5 rank 0\n" % (i // 4, 100 * (i % 4), 9 - i) for i in range(8)) + "DEBUG CV Batch 1/0 loss 5 rank 0\n", {
+        **{("TRAIN", 100 * i): {"loss": 9 - i, "lr": 0.5} for i in range(8)}, ("EVAL", 700): {"loss": 5}}),
+    "numbers with a point in front": ("".join("[%d | %d.00] loss=%d.5 avg=%d\n" % (10 * i, 25 * i, 9 - i, 9 - i) for i in (1, 2, 3)), {("TRAIN", 10 * i): {"loss": 9.5 - i, "avg": 9 - i} for i in (1, 2, 3)}),
+    "types of rows": ("".join('json_stats: {"_type": "train_iter", "epoch": "1/9", "iter": "%d/90", "loss": %d}\n' % (10 * i, 9 - i) for i in (1, 2)) + 'json_stats: {"_type": "val_epoch", "epoch": "1/9", "top1_err": 75.5}\n', {
+        **{("TRAIN", 10 * i): {"loss": 9 - i, "epoch": 1} for i in (1, 2)}, ("EVAL", 20): {"epoch": 1, "top1_err": 75.5}}),
+    "figures below their iteration": ("".join("   \x1b[1m Learning iteration %d/1500 \x1b[0m   \n\n   Computation: 50000 steps/s (collection: 0.500s, learning 0.100s)\n   Value function loss: %d.5\n   Mean reward: 1.5\n---------\n   Total timesteps: %d\n" % (i, 9 - i, 98304 * i) for i in (1, 2, 3)), {("TRAIN", i): {"Value function loss": 9.5 - i, "Mean reward": 1.5} for i in (1, 2, 3)}),
+    "a test at its end": ("".join("Finished training it %d/100 of epoch 0, 10.50 ms/it, loss %d.5\n" % (10 * i, 9 - i) for i in (1, 2)) + "Testing at - 20/100 of epoch 0, loss 0.25, accuracy 78.5 %\n", {
+        **{("TRAIN", 10 * i): {"loss": 9.5 - i, "of epoch": 0} for i in (1, 2)}, ("PREDICT", 20): {"loss": 0.25, "accuracy": 78.5, "of epoch": 0}}),
     "a table of losses": ("total loss\tscore loss\tctc loss\t\n" + "".join("%d.5\t0.%d\t1e-%d\t\n" % (20 - i, 9 - i, i) for i in range(9)),
                           {("TRAIN", i + 1): {"total loss": 20.5 - i, "score loss": float("0.%d" % (9 - i)), "ctc loss": float("1e-%d" % i)} for i in range(9)}),
 }

@@ -133,6 +133,20 @@ static void note_both(metrics_evidence *e, const metrics_pairs *pairs, const met
     e->both.lines++;
 }
 
+/* Notes a line that numbers a batch "3/100", likewise. */
+static void note_batch(metrics_evidence *e, const metrics_said *s)
+{
+    const metrics_pair *batch = s->step[BATCH];
+    if (!batch || batch->of < 0 || batch->length == 0 || batch->bracketed || s->step[EPOCH])
+        return;
+    e->batch.within += e->batch.lines > 0 && s->value[BATCH] == e->batch.value && batch->of > e->batch.of;
+    e->batch.broken = e->batch.broken || (e->batch.lines > 0 && s->value[BATCH] > e->batch.value &&
+                                          batch->of >= e->batch.of && batch->of > 0);
+    e->batch.value = s->value[BATCH];
+    e->batch.of = batch->of;
+    e->batch.lines++;
+}
+
 static bool is_nested(const metrics_evidence *e)
 {
     return e->both.within >= AGAIN_LEAST && !e->both.broken;
@@ -154,7 +168,8 @@ static bool is_decided(const metrics_evidence *e)
     const bool lines =
         e->alone.in_epoch.times == 0 || e->alone.again || e->alone.once >= ONCE_LEAST || e->alone.any_step;
     const unsigned rows = e->rows_of.rows[0] + e->rows_of.rows[1];
-    return lines && (e->both.lines == 0 || e->both.broken || is_nested(e)) &&
+    const bool batches = e->batch.lines == 0 || e->batch.broken || e->batch.within >= AGAIN_LEAST;
+    return lines && batches && (e->both.lines == 0 || e->both.broken || is_nested(e)) &&
            (rows == 0 || e->rows_of.broken || rows >= METRICS_ROWS_LOOKED_AT);
 }
 
@@ -170,6 +185,8 @@ void metrics_evidence_note(metrics_evidence *e, const metrics_pairs *pairs, cons
     note_alone(e, pairs, s, aside, item);
     note_epoch_of_object(e, pairs, s, aside);
     note_both(e, pairs, s);
+    if (!aside)
+        note_batch(e, s);
 }
 
 bool metrics_evidence_decides(const metrics_evidence *e, bool proven)
@@ -186,6 +203,7 @@ metrics_proof metrics_evidence_proof(const metrics_evidence *e, bool proven, boo
 {
     const bool rising = !e->rows_of.broken && (e->rows_of.rows[0] > 1 || e->rows_of.rows[1] > 1);
     metrics_proof p = {.by = NO_PROOF, .epochs = rising, .nested = is_nested(e)};
+    p.of_epoch = e->batch.within >= AGAIN_LEAST && !e->batch.broken;
     if ((proven || (json && rising)) && (!json || falls <= METRICS_FALLS_MOST))
         p.by = BY_STEP;
     else if (!json && e->alone.episodes && e->alone.once >= ONCE_LEAST) /* with a reward, and no loss */

@@ -10,6 +10,7 @@ typedef struct metrics_proof {
     uint64_t counted; /* the figure whose lines are counted; 0: lines have steps */
     bool epochs;      /* of objects: the epoch is the step */
     bool nested;      /* the iteration is an epoch */
+    bool of_epoch;    /* "Batch 3/100": the batch 100 of the epoch 3 */
     bool document;    /* the file is one JSON value, or what a disk has kept of one */
 } metrics_proof;
 
@@ -45,6 +46,11 @@ typedef struct metrics_evidence {
         unsigned lines, within; /* within: the iteration stood still while the step rose */
         bool broken;            /* both rose */
     } both;
+    struct { /* lines with a batch of so many */
+        int64_t value, of;
+        unsigned lines, within; /* within: what it is of rose alone */
+        bool broken;            /* the batch rose alone */
+    } batch;
 } metrics_evidence;
 
 enum {

@@ -22,6 +22,7 @@ typedef struct scan {
     bool set; /* a colon came behind the name */
     int mode; /* of what follows, as words said that no number followed; 0: nothing was said */
     unsigned brackets;
+    bool point; /* the number at hand was written with one */
 } scan;
 
 static bool is_border(char c)
@@ -42,11 +43,11 @@ typedef struct leading {
 /* Of the words of a part of a line, those that say of what it is: "valid on 'valid' subset", "Test set", "Train". */
 static void note_leading(void *context, const char *word, size_t length)
 {
-    static const char *const fillers[] = {"set",     "on",     "subset",  "split",   "data",
-                                          "dataset", "result", "results", "metrics", "summary",
-                                          "phase",   "mode",   "the",     "net",     "output"},
-                             *const trains[] = {"train", "training"},
-                             *const evals[] = {"validate", "validating", "evaluating"}, *const tests[] = {"testing"};
+    static const char *const
+        fillers[] = {"set",   "on",   "subset", "split", "data",   "dataset", "result", "results", "metrics", "summary",
+                     "phase", "mode", "the",    "net",   "output", "at",      "iter",   "step",    "epoch"},
+        *const trains[] = {"train", "training"}, *const evals[] = {"validate", "validating", "evaluating", "cv"},
+        *const tests[] = {"testing"};
     leading *l = context;
 #define AMONG(words) metrics_is_among(words, sizeof words / sizeof *words, word, length)
     if (metrics_is_eval_word(word, length) || AMONG(evals))
@@ -75,7 +76,8 @@ static void drop_name(scan *s)
         size_t length = (size_t)(s->name_end - s->name[0]);
         length -= length > 0 && s->name_end[-1] == ')' && !memchr(s->name[0], '(', length);
         metrics_words(s->name[0], length, note_leading, &l);
-        if (l.mode && !l.others && !metrics_is_among(environments, 1, s->name[0], length))
+        const bool environment = metrics_is_among(environments, 1, s->name[0], length);
+        if (l.mode && !l.others && !(environment && !(s->set && *s->name[0] == 'D'))) /* "DEV : loss 1.5" */
             s->mode = l.mode;
     }
     forget_name(s);
@@ -133,16 +135,16 @@ typedef struct naming {
 
 static bool is_mode_word(const char *word, size_t length)
 {
-    static const char *const words[] = {"train",      "training", "validate",  "validating",
-                                        "evaluating", "testing",  "evaluated", "tests"};
+    static const char *const words[] = {"train",   "training",  "validate", "validating", "evaluating",
+                                        "testing", "evaluated", "tests",    "cv"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length) || metrics_is_eval_word(word, length) ||
            metrics_is_predict_word(word, length);
 }
 
 static bool is_which_word(const char *word, size_t length)
 {
-    static const char *const words[] = {"global", "current",   "optimizer", "num", "number", "no",
-                                        "at",     "completed", "id",        "idx", "index"};
+    static const char *const words[] = {"global",    "current", "optimizer", "num",   "number",   "no",      "at",
+                                        "completed", "id",      "idx",       "index", "finished", "learning"};
     return metrics_is_among(words, sizeof words / sizeof *words, word, length);
 }
 
@@ -266,7 +268,7 @@ static void add_pair(scan *s, double value, int64_t of, bool bracketed, bool sha
         metrics_pairs_add(s->out, &pair);
         if (metrics_pair_is_source(&pair))
             s->out->numbered.value = -1;
-    } else if (s->words == 0) {
+    } else if (s->words == 0 && !(s->point && s->brackets > 0)) { /* "[10 | 25.50] loss=2.5" */
         note_number(s->out, &pair);
     }
     forget_name(s);
@@ -452,6 +454,22 @@ static bool take_counted(scan *s)
     return true;
 }
 
+/* "Train loss 100 0.53", "Validation loss 100: 0.51": a step between the name of the line's first loss and its value. False: it
+ * is no such number. */
+static bool take_step_between(scan *s, const char *behind)
+{
+    metrics_pair step = {.name = "step", .length = 4, .of = -1};
+    const char *next = behind + (behind < s->end && *behind == ':'), *from = skip_blanks(next, s->end),
+               *to = from > next ? number_end(from, s->end) : NULL;
+    if (s->set || s->words == 0 || s->out->count > 0 || memchr(s->p, '.', (size_t)(behind - s->p)) || !to ||
+        !memchr(from, '.', (size_t)(to - from)) || !take_double(s->p, behind, &step.value) ||
+        !metrics_is_loss(s->name[0], (size_t)(s->name_end - s->name[0])))
+        return false;
+    metrics_pairs_add(s->out, &step);
+    s->p = from;
+    return true;
+}
+
 /* A number at the place, which is taken or passed over. False: there is none. */
 static bool take_number(scan *s)
 {
@@ -459,7 +477,7 @@ static bool take_number(scan *s)
     double value = 0;
     if (!behind)
         return false;
-    if (take_counted(s))
+    if (take_counted(s) || take_step_between(s, behind))
         return true;
     bool is = take_double(at, behind, &value);
     /* "3. lr 0.1", "3: loss 2.1": a list's, or a rank's */
@@ -485,12 +503,15 @@ static bool take_number(scan *s)
         is = false;
     }
     s->p = behind;
+    s->point = point != NULL;
     if (is && !listed && !(s->words == 0 && is_before_time(behind, end)) && !is_before_arrow(behind, end))
         add_pair(s, times > 1 ? rint(value * times) : value, of, false, share);
     else
         drop_name(s);
     if (round && s->out->count > before)
         s->out->list[before].round = true;
+    if (s->out->count > before)
+        s->out->list[before].listed = behind < end && *behind == ',';
     if (times > 1 && s->out->count > before)
         s->out->list[before].rounded = times / 2 / pow(10, (double)places);
     return true;
@@ -684,110 +705,4 @@ bool metrics_pair_number(const char *text, size_t length, double *value, int64_t
     }
     *of = -1;
     return metrics_number(text, length, value) && !isfinite(*value);
-}
-
-/* ---- JSON ---- */
-
-/* The name of a member, in the pairs' texts behind the name of what it is in; NULL: there is no more room. */
-static const char *put_name(metrics_pairs *pairs, const metrics_pair *in, const char *key, size_t length, size_t *size)
-{
-    char *to = pairs->texts + pairs->used;
-    *size = in->length + (in->length > 0) + length;
-    if (*size > METRICS_PAIR_NAME_MOST || *size > sizeof pairs->texts - pairs->used)
-        return NULL;
-    memcpy(to, in->name, in->length);
-    if (in->length > 0)
-        to[in->length] = '.';
-    memcpy(to + *size - length, key, length);
-    pairs->used += *size;
-    return to;
-}
-
-static bool is_mode_key(const char *key, size_t length)
-{
-    static const char *const keys[] = {"mode", "split", "phase", "stage"};
-    return metrics_is_among(keys, sizeof keys / sizeof *keys, key, length);
-}
-
-/* What samples have, and rows of a log have not. */
-static bool is_data_key(const char *key, size_t length)
-{
-    static const char *const keys[] = {"text",    "prompt",  "response",    "completion", "question",
-                                       "answer",  "content", "input",       "output",     "messages",
-                                       "caption", "url",     "instruction", "tokens",     "id",
-                                       "uid",     "image",   "label",       "target",     "input_ids"};
-    return metrics_is_among(keys, sizeof keys / sizeof *keys, key, length);
-}
-
-static bool take_object(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth);
-
-static bool take_member(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth)
-{
-    metrics_pair pair = {.of = -1, .set = true};
-    const char *key = NULL;
-    size_t length = 0;
-    if (!assay_pull_key(pull, &key, &length))
-        return false;
-    const bool mode = depth == 0 && is_mode_key(key, length), data = depth == 0 && is_data_key(key, length);
-    pair.name = put_name(pairs, in, key, length, &pair.length);
-    const char first = assay_pull_peek(pull);
-    if (first == '{' && pair.name && depth < 8)
-        return take_object(pairs, pull, &pair, depth + 1);
-    if (first == '"' && mode) {
-        if (!assay_pull_string(pull, &key, &length))
-            return false;
-        pairs->mode = metrics_mode_of(key, length);
-        return true;
-    }
-    pairs->data = pairs->data || (data && (first == '"' || first == '['));
-    if (first == '{' || first == '[') {
-        metrics_json other = {.pull = pull};
-        return metrics_json_skip(&other);
-    }
-    const metrics_scalar is = metrics_json_scalar(pull, &pair.value);
-    if (is == METRICS_NUMBER && pair.name && first != 't' && first != 'f')
-        metrics_pairs_add(pairs, &pair);
-    else if (is == METRICS_NUMBER)
-        pairs->left += !pair.name;
-    return is != METRICS_DAMAGED;
-}
-
-/* "Loss/G/loss": {"num": 32, "mean": 3.5, "std": 0.9}: of the pairs from `first` on, which are of one object, the mean has the
- * object's name, and what says how it came about is no figure. */
-static void keep_mean(metrics_pairs *pairs, const metrics_pair *in, size_t first)
-{
-    static const char *const means[] = {"mean"}, *const spreads[] = {"std", "num", "count"};
-    size_t mean = SIZE_MAX, others = 0;
-    for (size_t i = first; i < pairs->count; i++) {
-        const char *own = pairs->list[i].name + in->length + 1;
-        const size_t length = pairs->list[i].length - in->length - 1;
-        mean = metrics_is_among(means, 1, own, length) ? i : mean;
-        others += metrics_is_among(spreads, sizeof spreads / sizeof *spreads, own, length);
-    }
-    if (mean == SIZE_MAX || others == 0 || others + 1 != pairs->count - first)
-        return;
-    pairs->list[first] = pairs->list[mean];
-    pairs->list[first].length = in->length;
-    pairs->count = first + 1;
-    pairs->left += others;
-}
-
-static bool take_object(metrics_pairs *pairs, assay_pull *pull, const metrics_pair *in, unsigned depth)
-{
-    const size_t before = pairs->count;
-    for (bool more = assay_pull_open(pull, '{', '}'); more; more = assay_pull_more(pull, '}'))
-        if (!take_member(pairs, pull, in, depth))
-            return false;
-    if (in->length > 0)
-        keep_mean(pairs, in, before);
-    return pull->fault == NULL;
-}
-
-bool metrics_pairs_take_json(metrics_pairs *pairs, assay_pull *pull, const char *line, size_t length)
-{
-    const metrics_pair whole = {.name = ""};
-    metrics_pairs_clear(pairs);
-    pairs->object = true;
-    assay_pull_start(pull, line, length);
-    return assay_pull_peek(pull) == '{' && take_object(pairs, pull, &whole, 0) && assay_pull_end(pull);
 }

@@ -15,6 +15,7 @@ typedef struct metrics_pair {
     bool set;       /* between name and number stands a colon or an equals sign, and not blanks alone */
     bool bracketed; /* the number stands in brackets behind its name: "Epoch [3/10]" */
     bool share;     /* a percent sign stands behind it */
+    bool listed;    /* a comma stands behind it */
     bool round;     /* it is a rank of so many: "(0/4)", "[gpu01:0/2]" */
     int mode; /* what the words before say that lead to no number ("Val: loss 0.6", "| valid | loss 1.2"); 0: nothing */
 } metrics_pair;

@@ -37,6 +37,8 @@ typedef struct begun_epoch {
 typedef struct reader {
     metrics_log *log;
     assay_buf plain; /* a line without its colour codes */
+    assay_buf held;  /* lines of a dictionary that goes on */
+    unsigned lines;  /* of these */
     metrics_pairs pairs;
     metrics_columns columns;
     metrics_boxed boxed;
@@ -45,6 +47,7 @@ typedef struct reader {
     bool numbered;             /* numbers in front of lines are steps */
     bool proving;              /* a proof is looked for */
     metrics_evidence evidence; /* likewise */
+    bool of_epoch;             /* "Batch 3/100" is the batch 100 of the epoch 3 */
     bool nested;               /* steps count within the iteration, which is an epoch by another name */
     uint64_t counted;          /* the figure whose lines are counted, a hash; 0: none is */
     bool epochs;               /* of objects the epoch is the step */
@@ -149,7 +152,7 @@ static int64_t count_on(reader *r, step_kind kind, const metrics_said *s)
     r->finer = kind != EPOCH;
     r->gap = anew ? 0 : raw > r->raw && r->raw != NOT_KNOWN ? raw - r->raw : r->gap;
     r->raw = raw;
-    r->of = kind == BATCH || kind == STEP || kind == ITERATION ? s->step[kind]->of : NOT_KNOWN;
+    r->of = kind == ITERATION || kind == STEP || (kind == BATCH && !r->of_epoch) ? s->step[kind]->of : NOT_KNOWN;
     if (epoch != NOT_KNOWN)
         r->epoch = epoch;
     return r->last = r->offset + raw;
@@ -167,7 +170,7 @@ static bool is_beside_steps(reader *r, int64_t epoch)
 /* Keras says the epoch on a line of its own, and behind it, at the end of the bar, what it came to. */
 static bool ends_epoch(const reader *r, const metrics_said *s)
 {
-    return r->by_epoch && s->step[BATCH] && s->step[BATCH]->length == 0 && !s->step[EPOCH];
+    return r->by_epoch && s->step[BATCH] && s->step[BATCH]->length == 0 && !s->step[BATCH]->listed && !s->step[EPOCH];
 }
 
 /* Is the line one of those that are counted? */
@@ -311,6 +314,11 @@ static int take_part(reader *r, const char *line, size_t length)
         s.value[EPOCH] = s.value[ITERATION];
         s.step[ITERATION] = NULL;
     }
+    if (r->of_epoch && !s.step[EPOCH] && s.step[BATCH] && s.step[BATCH]->length > 0 && s.step[BATCH]->of >= 0) {
+        s.step[EPOCH] = s.step[BATCH];
+        s.value[EPOCH] = s.value[BATCH];
+        s.value[BATCH] = s.step[BATCH]->of;
+    }
     if (r->json && r->pairs.data &&
         !(s.loss &&
           metrics_numbered_by(&s, true) != STEP_KINDS)) /* a sample; what a step has beside its loss is none */
@@ -369,12 +377,11 @@ static int take_rank(reader *r, const char *line, size_t length)
     return metrics_set_worker(r->log, worker);
 }
 
-static int take(void *context, const char *line, size_t length)
+/* A line as a whole. 1: nothing is known of it. */
+static int take_line(reader *r, const char *line, size_t length)
 {
-    reader *r = context;
-    int taken = 1;
-    metrics_strip_colours(&r->plain, &line, &length);
     const char *end = line + length;
+    int taken = 1;
     ASSAY_TRY(take_rank(r, line, length));
     while (line < end) {
         const char *p = line;
@@ -387,6 +394,62 @@ static int take(void *context, const char *line, size_t length)
         line = p + 1;
     }
     return taken;
+}
+
+enum { HELD_LINES = 256, HELD_BYTES = 64 << 10 };
+
+static const char *behind_blanks(const char *line, const char *end)
+{
+    while (line < end && *line == ' ')
+        line++;
+    return line;
+}
+
+/* Does a dictionary begin in the line that does not end there: "... {'loss': 2.5,"? */
+static bool opens_dictionary(const char *line, size_t length)
+{
+    const char *end = line + length, *open = memrchr(line, '{', length);
+    const char *first = open ? behind_blanks(open + 1, end) : end;
+    while (end > line && end[-1] == ' ')
+        end--;
+    return open && !memchr(open, '}', (size_t)(line + length - open)) &&
+           (first >= end || ((*first == '\'' || *first == '"') && end[-1] == ','));
+}
+
+/* Takes the lines that are held, as one. */
+static int take_held(reader *r)
+{
+    if (r->held.size == 0)
+        return ASSAY_OK;
+    ASSAY_TRY(assay_buf_status(&r->held));
+    const int status = take_line(r, (const char *)r->held.data, r->held.size);
+    if (status == 1)
+        metrics_unknown(r->log, (const char *)r->held.data, r->held.size);
+    assay_buf_clear(&r->held);
+    return status == 1 ? ASSAY_OK : status;
+}
+
+/* Dictionaries are printed in lines of a member each, too: such lines are one. */
+static int take(void *context, const char *line, size_t length)
+{
+    reader *r = context;
+    metrics_strip_colours(&r->plain, &line, &length);
+    const char *end = line + length, *first = behind_blanks(line, end);
+    if (r->json)
+        return take_line(r, line, length);
+    if (r->held.size > 0 && first < end && strchr("'\"}", *first) && r->lines < HELD_LINES &&
+        r->held.size < HELD_BYTES) {
+        assay_put_u8(&r->held, ' ');
+        assay_put_bytes(&r->held, first, (size_t)(end - first));
+        r->lines++;
+        return memchr(first, '}', (size_t)(end - first)) ? take_held(r) : ASSAY_OK;
+    }
+    ASSAY_TRY(take_held(r)); /* it did not go on */
+    if (!opens_dictionary(line, length))
+        return take_line(r, line, length);
+    assay_put_bytes(&r->held, line, length);
+    r->lines = 1;
+    return ASSAY_OK;
 }
 
 /* Does the file begin as an object of JSON does? Dictionaries that Python prints have other quotes. */
@@ -447,6 +510,7 @@ static reader *reader_new(metrics_log *log, const char *path)
     open_unnamed(r, path);
     log->falls = true;
     assay_buf_init(&r->plain, SIZE_MAX);
+    assay_buf_init(&r->held, SIZE_MAX);
     return r;
 }
 
@@ -455,6 +519,7 @@ static void reader_free(reader *r)
     if (r) {
         assay_pull_release(&r->pull);
         assay_buf_release(&r->plain);
+        assay_buf_release(&r->held);
         free(r->begun);
     }
     free(r);
@@ -573,9 +638,12 @@ static int read(metrics_log *log, const metrics_place *place, const metrics_run 
             r->counted = found.counted;
             r->epochs = found.epochs;
             r->nested = found.nested;
+            r->of_epoch = found.of_epoch;
             log->output = log->output || !(found.document || r->json);
             status = found.document ? read_document(r, path, err) : metrics_read_lines(log, path, take, r, err);
         }
+        if (status == ASSAY_OK && r->held.size > 0)
+            metrics_add(log, METRICS_GROWING);
         if (status == ASSAY_OK && r->boxed.pairs.count > 0) /* the file ends before the border does, or is cut there */
             status = take_box(r);
         reader_free(r);

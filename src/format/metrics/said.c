@@ -45,7 +45,12 @@ bool metrics_is_no_tag(const metrics_pair *pair)
                                         "pid",  "eta",        "version",     "_runtime", "_timestamp"}; /* W&B's */
     const char *blank = memrchr(pair->name, ' ', pair->length);
     const size_t before = blank ? (size_t)(blank + 1 - pair->name) : 0;
-    return pair->length == 0 || metrics_pair_is_source(pair) || (pair->share && metrics_pair_is_mode(pair)) ||
+    metrics_pair whole = *pair;
+    int64_t step = 0;
+    whole.share = false;
+    const bool progress =
+        pair->share && (metrics_pair_is_mode(pair) || metrics_kind_of_step(&whole, &step) != STEP_KINDS);
+    return pair->length == 0 || metrics_pair_is_source(pair) || progress ||
            metrics_is_among(names, sizeof names / sizeof *names, pair->name + before, pair->length - before);
 }
 
@@ -79,6 +84,8 @@ step_kind metrics_kind_of_step(const metrics_pair *pair, int64_t *value)
     const bool in_section =
         path > 0 && metrics_is_among(sections, sizeof sections / sizeof *sections, pair->name, path - 1);
     if (!metrics_step_of(pair->value, value) || *value < 0)
+        return STEP_KINDS;
+    if (pair->share && pair->length > 0) /* "steps:  10%|#    | 10/100" */
         return STEP_KINDS;
     if (pair->length == 0)
         return pair->of > 0 && !pair->round ? BATCH : STEP_KINDS;
@@ -117,7 +124,7 @@ bool metrics_is_step(const metrics_pair *pair)
 /* Does the name have a word for evaluation, or for prediction? */
 static void note_mode(metrics_said *s, const metrics_pair *pair)
 {
-    static const char *const evals[] = {"validate", "validating", "evaluating"}, *const tests[] = {"testing"};
+    static const char *const evals[] = {"validate", "validating", "evaluating", "cv"}, *const tests[] = {"testing"};
     char name[METRICS_PAIR_NAME_MOST];
     for (size_t i = 0; i < pair->length; i++)
         name[i] = pair->name[i] == '(' || pair->name[i] == ')' ? ' ' : pair->name[i];
