@@ -6,11 +6,13 @@ told, each once, and steps are read as they come and not again and again.
 """
 import argparse
 import json
+import math
 import os
 import random
 import re
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import logs  # noqa: E402
 from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
@@ -298,6 +301,44 @@ def many_workers(bench):
         lines = [line.split("\t") for line in watch.lines if line.startswith("finding\t") and "ExplodingTensor" in line]
         bench.checks.expect([(c[4], c[8], c[9]) for c in lines] == [("worker_0-2, worker_4", "error", "4")],
                             "without a job at %d ranks: %s" % (ranks, lines))
+
+
+@case
+def growing_logs(bench):
+    """Logs whose programs go on: what a database keeps in its journal while the writer holds it, and bytes at the end of a W&B file."""
+    curve, root = logs.curve(60, "nan"), bench.where
+    full = root / "whole"
+    logs.wandb(full, curve)
+    file = next(full.rglob("*.wandb"))
+    whole, grown = file.read_bytes(), root / "wandb" / file.relative_to(full)
+    grown.parent.mkdir(parents=True)
+    (root / "db").mkdir()
+    store = sqlite3.connect(root / "db/mlflow.db")
+    store.execute("pragma journal_mode=wal")
+    store.executescript("create table experiments (experiment_id, name, lifecycle_stage); create table runs (run_uuid, name, status, start_time, end_time, lifecycle_stage, experiment_id);"
+                        "create table metrics (key, value, timestamp, run_uuid, step, is_nan); insert into experiments values (1, 'mnist', 'active');"
+                        "insert into runs values ('0a1b', 'calm-owl-1', 'RUNNING', 1795000000000, 0, 'active', 1);")
+
+    def add(kind, part):
+        if kind == "wandb":
+            with open(grown, "ab") as out:
+                out.write(whole[len(whole) * part // 4:len(whole) * (part + 1) // 4 - (9 if part == 3 else 0)])
+        for step, loss, _ in curve[15 * part:15 * (part + 1)] if kind == "db" else ():
+            bad = math.isnan(loss)
+            store.execute("insert into metrics values ('train/loss', ?, ?, '0a1b', ?, ?)", (0 if bad else loss, step, step, bad))
+        store.commit()
+    add("db", 0)
+    kinds = ["wandb"] + ["db"] * (mpirun(1, [bench.args.assay, "ls", str(root / "db")]).code == 0)  # not without SQLite
+    for kind in kinds:
+        for part in range(kind == "db", 1):
+            add(kind, part)
+        watch = Watch(bench.args.assay, bench.args.ranks[-1], None, [root / kind], root / "watched", "--until-finding", "error")
+        for part in range(1, 4):
+            time.sleep(0.5)
+            add(kind, part)
+        bench.checks.expect(watch.wait_for(lambda: any(c[2] == "ExplodingTensor" for c in watch.told() or ())), "%s that grows: %s" % (kind, watch))
+        bench.compare("%s that grows" % kind, watch, watch.end(), None, [root / kind], expected_code=1)
+    store.close()
 
 
 @case

@@ -722,6 +722,10 @@ static int places(assay_store *store, assay_place_visit *visit, void *context)
                 status = visit(context, directory);
             memcpy(before, directory, sizeof before);
             ASSAY_THEN(status, visit(context, place.files[i].path));
+            if (place.files[i].kind != METRICS_MLFLOW)
+                continue;
+            snprintf(directory, sizeof directory, "%.4000s-wal", place.files[i].path); /* a database grows there */
+            ASSAY_THEN(status, visit(context, directory));
         }
     metrics_place_release(&place);
     return status;
