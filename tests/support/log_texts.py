@@ -186,6 +186,8 @@ PRINTED = {
         ("-xent", 0, 9, "-7.25"), ("", 0, 9, "-0.5 + -0.25 = -0.75"), ("-xent", 10, 19, "-7"), ("", 10, 19, "-0.5 + -0.125 = -0.625"))) +
                    "LOG (nnet3-train[5.2]:PrintTotalStats():nnet-training.cc:309) Overall average objective function for 'output' is -0.5 over 640000 frames.\n",
                    {("TRAIN", 9): {"objective function of output-xent": -7.25, "objective function of output": -0.75}, ("TRAIN", 19): {"objective function of output-xent": -7, "objective function of output": -0.625}}),
+    "objectives of some minibatches": ("".join("LOG (nnet3-train[5.5]:PrintStatsForThisPhase():nnet-training.cc:270) Average objective function for 'output' using 10 minibatches in  minibatch range %d-%d is -%d.5 over 64000 frames.\n" % (10 * i, 10 * i + 9, 9 - i) for i in range(3)),
+                                       {("TRAIN", 10 * i + 9): {"objective function of output": i - 9.5} for i in range(3)}),
     "steps that are finished": ("".join("INFO: Finished STEP %d/500, loss = %d.5 (0.123 sec/batch), lr: 0.5\n" % (20 * i, 9 - i) for i in (1, 2, 3)), {("TRAIN", 20 * i): {"loss": 9.5 - i, "lr": 0.5} for i in (1, 2, 3)}),
     "steps between name and value": ("".join("Train loss %d %d.125000 Grad Norm 2.500000 1.50s/it\n" % (i, 9 - i) for i in range(3)) + "Validation loss 2: 7.500000\n", {
         **{("TRAIN", i): {"Train loss": 9.125 - i, "Grad Norm": 2.5} for i in range(3)}, ("EVAL", 2): {"Validation loss": 7.5}}),
@@ -528,3 +530,14 @@ def gaps(w):
             w.checks.expect(found == expected[name] and rule["datapoints"] == len(taken[name]),
                             "gaps, %s: %d findings and %s datapoints in place of %d and %d: %s" % (name, len(found), rule["datapoints"], len(expected[name]), len(taken[name]), list(set(found) ^ set(expected[name]))[:4]))
     w.checks.expect(got[0][1] is not None and [r["findings_total"] for r in got[0][1]["trials"][0]["rules"] if r["name"] == "ExplodingTensor"] == [2], "gaps: %s" % got[0][0])
+
+
+def registered(w):
+    """A version of a registered model names the run that it comes from, and lies in no place of a run."""
+    place = w.root / "registered"
+    logs.mlflow(place, logs.curve(20), "%032x" % 7)
+    logs.write(place / "mlruns/models/net/meta.yaml", "creation_timestamp: 1\nname: net\n")
+    logs.write(place / "mlruns/models/net/version-1/meta.yaml", "name: net\nrun_id: %032x\nsource: x\nstatus: READY\nversion: 1\n" % 7)
+    _, report, _ = w.run(place)
+    trials = [(t["name"], t["problems"], t["metrics"]["counts"]) for t in report["trials"]] if report else None
+    w.checks.expect(trials == [("registered", [], {"lines": 24})], "a registered model: %s" % trials)

@@ -15,6 +15,12 @@ static bool pass(const char **at, const char *end, const char *text)
     return found != NULL;
 }
 
+/* Goes to the first of the minibatches: "' for minibatches 0-9", "' using 10 minibatches in  minibatch range 0-9". */
+static bool pass_range(const char **at, const char *end)
+{
+    return pass(at, end, "' for minibatches ") || (pass(at, end, "' using ") && pass(at, end, " minibatch range "));
+}
+
 bool metrics_kaldi_take(metrics_pairs *pairs, const char *line, size_t length)
 {
     static const char of[] = "objective function of ";
@@ -23,9 +29,9 @@ bool metrics_kaldi_take(metrics_pairs *pairs, const char *line, size_t length)
     if (length < 4 || memcmp(line, "LOG ", 4) != 0 || !pass(&at, end, " Average objective function for '"))
         return false;
     const char *output = at, *close = memchr(at, '\'', (size_t)(end - at));
-    if (!close || (size_t)(close - output) > METRICS_PAIR_NAME_MOST - sizeof of ||
-        !pass(&at, end, "' for minibatches ") || !metrics_take_digits(&at, end, &first) || at == end || *at++ != '-' ||
-        !metrics_take_digits(&at, end, &last) || last < first || first < 0 || !pass(&at, end, " is "))
+    if (!close || (size_t)(close - output) > METRICS_PAIR_NAME_MOST - sizeof of || !pass_range(&at, end) ||
+        !metrics_take_digits(&at, end, &first) || at == end || *at++ != '-' || !metrics_take_digits(&at, end, &last) ||
+        last < first || first < 0 || !pass(&at, end, " is "))
         return false;
     const char *value = at, *over = at;
     if (!pass(&over, end, " over "))

@@ -229,11 +229,26 @@ static int read_text(assay_store *store, const char *directory, const char *name
     return status;
 }
 
+/* "models/NAME/version-3/meta.yaml": a version of a registered model names the run that it comes from, and is none. */
+static bool is_registered(const char *path)
+{
+    static const char version[] = "version-", models[] = "models";
+    char above[ASSAY_PATH_ROOM];
+    snprintf(above, sizeof above, "%.*s", (int)metrics_directory(path), path);
+    if (strncmp(metrics_base(above), version, sizeof version - 1) != 0)
+        return false;
+    above[metrics_directory(above)] = '\0';
+    above[metrics_directory(above)] = '\0';
+    return strcmp(metrics_base(above), models) == 0;
+}
+
 static int divide_files(metrics_place *p, const metrics_file *file, assay_error *err)
 {
     meta own, experiment;
     char parent[ASSAY_PATH_ROOM], key[ASSAY_PATH_ROOM];
     const size_t directory = metrics_directory(file->path);
+    if (is_registered(file->path))
+        return ASSAY_OK;
     int status = read_meta(p->store, file->path, &own, err);
     if (status != 1)
         return status;
