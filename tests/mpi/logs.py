@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
-from log_texts import counted, cut_documents, documents, encodings, ends_of_jobs, files_of_modes, gaps, links_of_runs, no_courses, no_version, oddities, one_series, own_steps, parts_of_tables, printouts, registered, tables_end, unjudged  # noqa: E402
+from log_texts import counted, cut_documents, documents, encodings, ends_of_jobs, files_of_modes, gaps, links_of_runs, no_courses, no_version, oddities, one_series, own_steps, parts_of_tables, printouts, registered, rows_of_runs, tables_end, unjudged  # noqa: E402
 from reports import body_of  # noqa: E402
 
 FAULTS = {None: set(), "nan": {"ExplodingTensor"}}
@@ -783,7 +783,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         w = World(args, Path(scratch))
-        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, gaps, writers, alike, many, unjudged, judged, tables, rewarded_tables, episodes, holes, torn, elsewhere, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, files_of_modes, links_of_runs, parts_of_tables, own_steps, defined_steps, counted, no_courses, outputs_of_ranks, registered, known_files,
+        for part in (same_verdict, ranks, files, files_of_rows, any_names, files_of_runs, given_up, strangers, numbers_in_names, places, damage, unasked, asked_of_many, gaps, writers, alike, many, unjudged, judged, tables, rewarded_tables, episodes, holes, torn, elsewhere, secrets, low_precision, beside, beside_runs, refused, silent, printouts, tables_end, encodings, documents, no_version, files_of_modes, links_of_runs, parts_of_tables, own_steps, defined_steps, counted, no_courses, outputs_of_ranks, registered, rows_of_runs, known_files,
                      one_series, cut_documents, ends_of_jobs, oddities, commands):
             part(w)
         return w.checks.done()

@@ -541,3 +541,39 @@ def registered(w):
     _, report, _ = w.run(place)
     trials = [(t["name"], t["problems"], t["metrics"]["counts"]) for t in report["trials"]] if report else None
     w.checks.expect(trials == [("registered", [], {"lines": 24})], "a registered model: %s" % trials)
+
+
+def rows_of_runs(w):
+    """A table with the rows of several runs, and a column that says which; where each run goes on behind the one before, or nothing begins
+    again, it is one."""
+    loss = lambda run, step: 1 + 6 * math.exp(-0.1 * step * (run + 1))  # noqa: E731
+    rows = [(run, step, math.nan if run == 2 and step > 30 else loss(run, step)) for run in range(3) for step in range(40)]
+    mixed = sorted(rows, key=lambda row: row[1])
+    names = ["r0", "r1", "r2"]
+    for name, text, expected in (
+            ("below", "run_id,step,loss\n" + "".join("r%d,%d,%r\n" % row for row in rows), names),
+            ("mixed", "epoch,seed,loss\n" + "".join("%d,%d,%r\n" % (step, run, value) for run, step, value in mixed), ["seed 0", "seed 1", "seed 2"]),
+            ("quoted", 'run,step,loss\n' + "".join('"lr=0.1, r%d",%d,%r\n' % row for row in rows), ["lr=0.1, " + n for n in names]),
+            ("goes on", "run_id,step,loss\n" + "".join("%s,%d,%r\n" % ("a" if step < 30 else "b", step, loss(0, step)) for step in range(50)), ["goes on"]),
+            ("counts", "trial,step,loss\n" + "".join("%d,%d,%r\n" % (step, step, loss(0, step)) for step in range(50)), ["counts"])):
+        place = w.root / "rows-of-runs" / name
+        logs.write(place / "all.csv", text)
+        got = [w.run(place, ranks=n) for n in w.ranks]
+        report = got[0][1]
+        trials = [t["name"] for t in report["trials"]] if report else str(got[0][0])
+        w.checks.expect(trials == expected and len({g[2] for g in got}) == 1, "rows of runs, %s: %s" % (name, trials))
+        if len(expected) > 1 and report:
+            found = [[m["steps"] for m in t["modes"].values()] + [t["metrics"]["counts"].get("rows"), sorted(w.fired(report, i))] for i, t in enumerate(report["trials"])]
+            w.checks.expect(found == [[40, 40, []], [40, 40, []], [40, 40, ["ExplodingTensor"]]], "rows of runs, %s: %s" % (name, found))
+            done, one, _ = w.run("%s/%s" % (place, expected[2]))
+            w.checks.expect(one and w.fired(one) == {"ExplodingTensor"}, "rows of the run %s: %s" % (expected[2], done))
+    place = w.root / "rows-of-runs/two"
+    for name in ("a", "b"):
+        logs.write(place / (name + ".csv"), "run_id,step,loss\n" + "".join("r%d,%d,%r\n" % row for row in rows[:80]))
+    report = w.run(place)[1]
+    trials = [t["name"] for t in report["trials"]] if report else None
+    w.checks.expect(trials == ["a/r0", "a/r1", "b/r0", "b/r1"], "rows of runs of two tables: %s" % trials)
+    logs.write(place / "b.csv", "run_id,step,loss\n" + "".join("r%d,%d,%r\n" % (run, step, loss(0, step)) for run in range(1100) for step in range(2)))
+    (place / "a.csv").unlink()
+    report = w.run(place)[1]
+    w.checks.expect(report and len(report["trials"]) == 1 and "names more than 1024 runs" in str(report["trials"][0]["problems"]), "too many runs: %s" % (report and report["trials"][0]["problems"]))

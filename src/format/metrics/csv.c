@@ -9,6 +9,7 @@
 #include "base/keys.h"
 #include "base/path.h"
 #include "format/metrics/one_series.h"
+#include "format/metrics/run_column.h"
 #include "format/metrics/runs.h"
 
 enum { ROWS_LOOKED_AT = 10, EPISODE_COLUMNS = 3 };
@@ -532,12 +533,14 @@ static int divide_files(metrics_place *p, const assay_dict *rests, const uint32_
         status = find_steps(p->store, &t, &of, err);
         const size_t steps = of.column;
         const bool exported = steps != SIZE_MAX && is_export(&t, steps);
+        const int rows = status < 0 || exported ? 0 : metrics_divide_rows(p, &t, steps, &p->files[i], err);
         metrics_one_series one;
-        status = status < 0                                             ? status
+        status = status < 0 || rows < 0                                 ? (status < 0 ? status : rows)
+                 : rows == 1                                            ? ASSAY_OK
                  : exported                                             ? divide_export(p, &t, steps, &p->files[i])
                  : metrics_is_one_series(&t, steps, &one) && one.of_run ? divide_series(p, &one, &p->files[i])
                                                                         : divide_table(p, &t, &p->files[i]);
-        exports = exports || exported;
+        exports = exports || exported || rows == 1;
         metrics_table_close(&t);
     }
     return status == ASSAY_OK && !exports ? metrics_split_runs(p, err) : status;
@@ -603,21 +606,26 @@ static int mode_of_row(const metrics_table *t, size_t modes)
 }
 
 /* `whole`: that of all rows, as the file's name says; 0: rows and tags say it. */
-static int read_rows(metrics_log *log, metrics_table *t, const step_columns *of, const column *columns, int whole,
-                     assay_error *err)
+static int read_rows(metrics_log *log, const metrics_run *run, metrics_table *t, const step_columns *of,
+                     const column *columns, int whole, assay_error *err)
 {
-    const size_t modes = mode_column(t), steps = of->column;
+    const size_t modes = mode_column(t), steps = of->column,
+                 runs = metrics_has_rows(run) ? metrics_run_column(t) : SIZE_MAX;
     counting counted = {0};
     int64_t step = 0;
     int status = ASSAY_OK;
     while (status == ASSAY_OK && (status = metrics_table_next(t, steps, log, &step, err)) == 1) {
+        status = ASSAY_OK;
+        if (!metrics_is_row_of(t, runs, run)) {
+            log->counts[METRICS_ROWS]--;
+            continue;
+        }
         const int mode = whole ? whole : mode_of_row(t, modes);
         step = count_on(&counted, t, of, step);
-        status = ASSAY_OK;
         for (size_t i = 0; i < t->columns && status == ASSAY_OK; i++) {
             double value = 0;
             const bool own = mode && metrics_mode_of(columns[i].tag, columns[i].length) != ASSAY_MODE_TRAIN;
-            if (i == steps || columns[i].role == FOREIGN || t->csv.cells[i].length == 0)
+            if (i == steps || i == runs || columns[i].role == FOREIGN || t->csv.cells[i].length == 0)
                 continue;
             if (columns[i].role == OTHER)
                 metrics_add(log, METRICS_OTHER_COLUMNS);
@@ -648,7 +656,7 @@ static int read_file(metrics_log *log, const metrics_run *run, const metrics_fil
         take_columns(&t, run, steps, exported, columns);
         char rest[ASSAY_PATH_ROOM];
         const bool by_mode = strncmp(run->key, BY_MODE, sizeof BY_MODE - 1) == 0;
-        status = read_rows(log, &t, &of, columns, by_mode ? mode_of_name(file->path, rest) : 0, err);
+        status = read_rows(log, run, &t, &of, columns, by_mode ? mode_of_name(file->path, rest) : 0, err);
     }
     if (status == ASSAY_OK && exported)
         status = metrics_fact(log, "name", run->key, strlen(run->key));
