@@ -221,6 +221,9 @@ static inline uint64_t assay_sketch_first_row(uint64_t group, uint64_t rows, uin
     return groups == rows ? group : (group * rows + groups - 1) / groups;
 }
 
+/* Of a row x of n numbers and each of so many rows y that follow each other, the sum of their products. */
+void assay_sketch_multiply(const double *x, const double *y, uint64_t n, uint64_t rows, double *out);
+
 /* One of them is looked at no further where most of the first elements are not that function. */
 typedef struct assay_function_fit {
     uint64_t broken; /* elements that are farther from it than rounding explains; UINT64_MAX: looked at no further */

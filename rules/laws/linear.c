@@ -128,49 +128,6 @@ static void look(linear_fit *fit, const linear *l, uint64_t g, uint64_t h, doubl
     fit->row[LAW_COLUMN_END] = (double)assay_sketch_first_row(h + 1, l->w->rows, l->w->groups);
 }
 
-enum { TOGETHER = 4 /* groups of outputs, for which x is loaded once */ };
-typedef double four __attribute__((vector_size(32)));
-
-/* The products of one group of rows with `many` groups of outputs, and of their squares: of element k in lane k % 4. */
-static inline __attribute__((always_inline)) void multiply_some(const linear *l, uint64_t g, uint64_t h, uint64_t many,
-                                                                double *sum, double *squares)
-{
-    const uint64_t inputs = l->w->columns;
-    const double *xs = l->xs + g * inputs, *x2 = l->x2 + g * inputs;
-    const double *ws = l->w->sum + h * inputs, *w2 = l->w->squares + h * inputs;
-    four sums[TOGETHER] = {{0}}, of_squares[TOGETHER] = {{0}};
-    uint64_t k = 0;
-    for (; k + 4 <= inputs; k += 4) {
-        four x, w, xx, ww;
-        memcpy(&x, xs + k, sizeof x);
-        memcpy(&xx, x2 + k, sizeof xx);
-        for (uint64_t i = 0; i < many; i++) {
-            memcpy(&w, ws + i * inputs + k, sizeof w);
-            memcpy(&ww, w2 + i * inputs + k, sizeof ww);
-            sums[i] += x * w;
-            of_squares[i] += xx * ww;
-        }
-    }
-    for (uint64_t i = 0; i < many; i++) {
-        sum[i] = (sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3]);
-        squares[i] = (of_squares[i][0] + of_squares[i][1]) + (of_squares[i][2] + of_squares[i][3]);
-        for (uint64_t rest = k; rest < inputs; rest++) {
-            sum[i] += xs[rest] * ws[i * inputs + rest];
-            squares[i] += x2[rest] * w2[i * inputs + rest];
-        }
-    }
-}
-
-/* The same with all groups of outputs. */
-static void multiply(const linear *l, uint64_t g, double *sum, double *squares)
-{
-    uint64_t h = 0;
-    for (; h + TOGETHER <= l->w->groups; h += TOGETHER)
-        multiply_some(l, g, h, TOGETHER, sum + h, squares + h);
-    for (; h < l->w->groups; h++)
-        multiply_some(l, g, h, 1, sum + h, squares + h);
-}
-
 /* What rounded factors of one cell add up to where its rows are alike: each meets the sum of the others in its group, whose
  * square is larger than the sum of their squares, and is rounded as they are. */
 static double of_alike_rows(const linear *l, uint64_t g, uint64_t h)
@@ -212,23 +169,18 @@ static void add_element(const convolution *conv, int64_t ky, int64_t kx, const d
     }
 }
 
-/* The same of all places of a convolution. */
-static void convolve(const linear *l, uint64_t g, uint64_t h, double *sum, double *squares)
+/* The products of one group of rows and of outputs at all places of a convolution, or those of their squares. */
+static void convolve(const linear *l, uint64_t g, uint64_t h, bool squares, double *sum)
 {
     const convolution *conv = &l->conv;
     const int64_t image = conv->y.in * conv->x.in, kernel = conv->y.kernel * conv->x.kernel;
     const uint64_t group = assay_sketch_first_row(h, l->w->rows, l->w->groups) * conv->groups / l->w->rows;
-    const uint64_t first = g * l->x->columns + group * (uint64_t)(conv->channels * image);
-    const double *xs = l->xs + first, *x2 = l->x2 + first;
-    const double *ws = l->w->sum + h * l->w->columns, *w2 = l->w->squares + h * l->w->columns;
+    const double *xs = (squares ? l->x2 : l->xs) + g * l->x->columns + group * (uint64_t)(conv->channels * image);
+    const double *ws = (squares ? l->w->squares : l->w->sum) + h * l->w->columns;
     memset(sum, 0, l->places * sizeof *sum);
-    memset(squares, 0, l->places * sizeof *squares);
     for (int64_t c = 0; c < conv->channels; c++)
-        for (int64_t k = 0; k < kernel; k++) {
-            const int64_t ky = k / conv->x.kernel, kx = k % conv->x.kernel;
-            add_element(conv, ky, kx, xs + c * image, ws[c * kernel + k], sum);
-            add_element(conv, ky, kx, x2 + c * image, w2[c * kernel + k], squares);
-        }
+        for (int64_t k = 0; k < kernel; k++)
+            add_element(conv, k / conv->x.kernel, k % conv->x.kernel, xs + c * image, ws[c * kernel + k], sum);
 }
 
 /* One group of rows. */
@@ -258,20 +210,50 @@ static void look_at_cell(const linear *l, const linear_rows *rows, uint64_t h, c
     }
 }
 
+/* Are all cells of a group of rows, at all places, within what the roundings of their outputs alone allow? Then nobody needs
+ * to know the squares of products, which are half of the work. */
+static bool are_near(const linear *l, const linear_rows *rows, uint64_t h, uint64_t count, const double *sum)
+{
+    double bound[LINEAR_FORMS];
+    linear_bounds(&l->rounding, 0, 1, 0, bound);
+    const double most = bound[LINEAR_EXACT] * bound[LINEAR_EXACT];
+    const uint64_t at = (rows->g * l->w->groups + h) * l->places;
+    bool near = true;
+    for (uint64_t i = 0; i < count; i++) {
+        const double bias = l->b ? rows->signs * l->bs[h + i / l->places] : 0;
+        const double apart = l->ys[at + i] - (sum[i] + bias);
+        near &= apart * apart <= most * l->y2[at + i];
+    }
+    return near;
+}
+
+/* Of a linear layer. `sum` and `factors` are room for the cells of one group of rows. */
+static void look_at_products(const linear *l, const linear_rows *rows, double *sum, double *factors, linear_fit *fits)
+{
+    const uint64_t inputs = l->w->columns, groups = l->w->groups;
+    assay_sketch_multiply(l->xs + rows->g * inputs, l->w->sum, inputs, groups, sum);
+    if (are_near(l, rows, 0, groups, sum))
+        return;
+    assay_sketch_multiply(l->x2 + rows->g * inputs, l->w->squares, inputs, groups, factors);
+    for (uint64_t h = 0; h < groups; h++)
+        look_at_cell(l, rows, h, sum + h, factors + h, fits);
+}
+
 /* `sum` and `factors` are room for the places of one cell, or for the cells of one group of rows. */
 static void look_at_cells(const linear *l, double *sum, double *factors, linear_fit *fits)
 {
-    const bool is_matrix = l->conv.channels == 0;
     for (uint64_t g = 0; g < l->rows; g++) {
         const uint64_t first = assay_sketch_first_row(g, l->x->rows, l->rows),
                        end = assay_sketch_first_row(g + 1, l->x->rows, l->rows);
         const linear_rows rows = {g, (double)(end - first), l->b ? law_signs(first, end) : 0};
-        if (is_matrix)
-            multiply(l, g, sum, factors);
-        for (uint64_t h = 0; h < l->w->groups; h++) {
-            if (!is_matrix)
-                convolve(l, g, h, sum, factors);
-            look_at_cell(l, &rows, h, sum + (is_matrix ? h : 0), factors + (is_matrix ? h : 0), fits);
+        if (l->conv.channels == 0)
+            look_at_products(l, &rows, sum, factors, fits);
+        for (uint64_t h = 0; l->conv.channels > 0 && h < l->w->groups; h++) {
+            convolve(l, g, h, false, sum);
+            if (are_near(l, &rows, h, l->places, sum))
+                continue;
+            convolve(l, g, h, true, factors);
+            look_at_cell(l, &rows, h, sum, factors, fits);
         }
     }
 }

@@ -11,7 +11,14 @@
 
 #include "base/simd.h"
 
-enum { MEASURE_LANES = 8, SINGLE_LANES = 32, SKETCH_ROWS = 64, ROWS_AT_ONCE = 4, FUNCTION_BLOCK = 1024 };
+enum {
+    MEASURE_LANES = 8,
+    SINGLE_LANES = 32,
+    SKETCH_ROWS = 64,
+    ROWS_AT_ONCE = 4,
+    DOTS_AT_ONCE = 4,
+    FUNCTION_BLOCK = 1024
+};
 
 /* A block of a comparison under way. */
 typedef struct change_lanes {
@@ -131,6 +138,9 @@ typedef struct measure_kernels {
                        uint16_t *at);
     /* Are all n elements within what is allowed? None is that is NaN. */
     bool (*all_within)(const double *y, const double *f, const double *size, size_t n, const function_bound *b);
+    /* Of groups of doubles: sums of x y, for each of DOTS_AT_ONCE rows y that are `stride` apart. */
+    void (*dots)(double lanes[DOTS_AT_ONCE][MEASURE_LANES], const double *x, const double *y, size_t stride,
+                 size_t groups);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

@@ -510,6 +510,23 @@ assay_products assay_sketch_products(const double *x, const double *x_squares, c
     return (assay_products){meter_joined(lanes[0]), meter_joined(lanes[1]), meter_joined(lanes[2])};
 }
 
+void assay_sketch_multiply(const double *x, const double *y, uint64_t n, uint64_t rows, double *out)
+{
+    const measure_kernels *kernels = assay_measure_kernels_of(assay_simd_level());
+    const uint64_t groups = n / MEASURE_LANES;
+    for (uint64_t row = 0, some; row < rows; row += some) {
+        double lanes[DOTS_AT_ONCE][MEASURE_LANES];
+        const double *of = y + row * n;
+        some = rows - row < DOTS_AT_ONCE ? 1 : DOTS_AT_ONCE;
+        kernels->dots(lanes, x, of, some > 1 ? (size_t)n : 0, (size_t)groups);
+        for (uint64_t k = 0; k < some; k++) {
+            for (uint64_t i = groups * MEASURE_LANES; i < n; i++)
+                lanes[k][i % MEASURE_LANES] += x[i] * of[k * n + i];
+            out[row + k] = meter_joined(lanes[k]);
+        }
+    }
+}
+
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     const sketch_state *s = meter_state(m);

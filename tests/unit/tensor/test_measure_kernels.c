@@ -262,6 +262,17 @@ static void run_product_sums(const measure_kernels *k, const input *in, output *
         out->number[i] = lanes[0][i] + 3 * lanes[1][i] + 7 * lanes[2][i];
 }
 
+static void run_dots(const measure_kernels *k, const input *in, output *out)
+{
+    double lanes[DOTS_AT_ONCE][MEASURE_LANES];
+    const size_t groups = in->n / MEASURE_LANES / (DOTS_AT_ONCE + 1), stride = groups * MEASURE_LANES;
+    const double *x = in->even;
+    k->dots(lanes, x, x + stride, stride, groups);
+    for (int r = 0; r < DOTS_AT_ONCE; r++)
+        for (int i = 0; i < MEASURE_LANES; i++)
+            out->number[i] += (2 * r + 1) * lanes[r][i];
+}
+
 static void run_row_sums32(const measure_kernels *k, const input *in, output *out)
 {
     channel_lanes lanes[ROWS_AT_ONCE];
@@ -384,27 +395,49 @@ static void test_all(void)
         const char *name;
         run_kernel *run;
         int dtype;
-    } KERNELS[] = {KERNEL(single32, ASSAY_FLOAT32),          KERNEL(moved64, ASSAY_FLOAT64),
-                   KERNEL(single_bfloat16, ASSAY_BFLOAT16),  KERNEL(bound32, ASSAY_FLOAT32),
-                   KERNEL(bound_bfloat16, ASSAY_BFLOAT16),   KERNEL(change32, ASSAY_FLOAT32),
-                   KERNEL(change64, ASSAY_FLOAT64),          KERNEL(finite32, ASSAY_FLOAT32),
-                   KERNEL(finite64, ASSAY_FLOAT64),          KERNEL(squares32, ASSAY_FLOAT32),
-                   KERNEL(squares64, ASSAY_FLOAT64),         KERNEL(change_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(squares_bfloat16, ASSAY_BFLOAT16), KERNEL(finite_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(columns32, ASSAY_FLOAT32),         KERNEL(columns64, ASSAY_FLOAT64),
-                   KERNEL(inside32, ASSAY_FLOAT32),          KERNEL(inside64, ASSAY_FLOAT64),
-                   KERNEL(split32, ASSAY_FLOAT32),           KERNEL(split64, ASSAY_FLOAT64),
-                   KERNEL(within32, ASSAY_FLOAT32),          KERNEL(within64, ASSAY_FLOAT64),
-                   KERNEL(column_sums, ASSAY_FLOAT64),       KERNEL(channel_sums, ASSAY_FLOAT64),
-                   KERNEL(product_sums, ASSAY_FLOAT64),      KERNEL(row_sums32, ASSAY_FLOAT32),
-                   KERNEL(functions, ASSAY_FLOAT64),         KERNEL(fits32, ASSAY_FLOAT32),
-                   KERNEL(doubts32, ASSAY_FLOAT32),          KERNEL(two_squares32, ASSAY_FLOAT32),
-                   KERNEL(change_float16, ASSAY_FLOAT16),    KERNEL(finite_float16, ASSAY_FLOAT16),
-                   KERNEL(moved_float16, ASSAY_FLOAT16),     KERNEL(squares_float16, ASSAY_FLOAT16),
-                   KERNEL(outside32, ASSAY_FLOAT32),         KERNEL(outside64, ASSAY_FLOAT64),
-                   KERNEL(equal32, ASSAY_FLOAT32),           KERNEL(equal64, ASSAY_FLOAT64),
-                   KERNEL(equal_bfloat16, ASSAY_BFLOAT16),   KERNEL(equal_float16, ASSAY_FLOAT16),
-                   KERNEL(magnitudes32, ASSAY_FLOAT32),      KERNEL(octets, ASSAY_INT8)};
+    } KERNELS[] = {KERNEL(single32, ASSAY_FLOAT32),
+                   KERNEL(moved64, ASSAY_FLOAT64),
+                   KERNEL(single_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(bound32, ASSAY_FLOAT32),
+                   KERNEL(bound_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(change32, ASSAY_FLOAT32),
+                   KERNEL(change64, ASSAY_FLOAT64),
+                   KERNEL(finite32, ASSAY_FLOAT32),
+                   KERNEL(finite64, ASSAY_FLOAT64),
+                   KERNEL(squares32, ASSAY_FLOAT32),
+                   KERNEL(squares64, ASSAY_FLOAT64),
+                   KERNEL(change_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(squares_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(finite_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(columns32, ASSAY_FLOAT32),
+                   KERNEL(columns64, ASSAY_FLOAT64),
+                   KERNEL(inside32, ASSAY_FLOAT32),
+                   KERNEL(inside64, ASSAY_FLOAT64),
+                   KERNEL(split32, ASSAY_FLOAT32),
+                   KERNEL(split64, ASSAY_FLOAT64),
+                   KERNEL(within32, ASSAY_FLOAT32),
+                   KERNEL(within64, ASSAY_FLOAT64),
+                   KERNEL(column_sums, ASSAY_FLOAT64),
+                   KERNEL(channel_sums, ASSAY_FLOAT64),
+                   KERNEL(product_sums, ASSAY_FLOAT64),
+                   KERNEL(dots, ASSAY_FLOAT64),
+                   KERNEL(row_sums32, ASSAY_FLOAT32),
+                   KERNEL(functions, ASSAY_FLOAT64),
+                   KERNEL(fits32, ASSAY_FLOAT32),
+                   KERNEL(doubts32, ASSAY_FLOAT32),
+                   KERNEL(two_squares32, ASSAY_FLOAT32),
+                   KERNEL(change_float16, ASSAY_FLOAT16),
+                   KERNEL(finite_float16, ASSAY_FLOAT16),
+                   KERNEL(moved_float16, ASSAY_FLOAT16),
+                   KERNEL(squares_float16, ASSAY_FLOAT16),
+                   KERNEL(outside32, ASSAY_FLOAT32),
+                   KERNEL(outside64, ASSAY_FLOAT64),
+                   KERNEL(equal32, ASSAY_FLOAT32),
+                   KERNEL(equal64, ASSAY_FLOAT64),
+                   KERNEL(equal_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(equal_float16, ASSAY_FLOAT16),
+                   KERNEL(magnitudes32, ASSAY_FLOAT32),
+                   KERNEL(octets, ASSAY_INT8)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
