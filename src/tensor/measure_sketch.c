@@ -60,6 +60,16 @@ static void refine(const assay_meter *m, uint64_t *groups, uint64_t *cells)
         *groups *= 2;
 }
 
+/* Where every element is a row, a group has 64 of them, but there are 32 groups at least: more would cost more than the
+ * elements themselves. */
+static void coarsen(const assay_meter *m, uint64_t *groups)
+{
+    enum { OF_A_GROUP = 64, LEAST_GROUPS = 32 };
+    const uint64_t enough = m->elements / OF_A_GROUP > LEAST_GROUPS ? m->elements / OF_A_GROUP : LEAST_GROUPS;
+    if (m->measure.axis == ASSAY_SKETCH_FLAT && enough < *groups)
+        *groups = enough;
+}
+
 static int start(assay_meter *m, assay_error *err)
 {
     sketch_state *s = meter_state(m);
@@ -72,6 +82,7 @@ static int start(assay_meter *m, assay_error *err)
         (m->measure.form == ASSAY_SKETCH_WHOLE && m->dims < SKETCH_OF_IMAGES))
         return 1;
     refine(m, &most_groups, &most_cells);
+    coarsen(m, &most_groups);
     /* Not every row by itself: a power of two, so that groups of tensors with as many rows can be joined further. */
     if (s->rows > most_groups || s->rows * s->columns > most_cells)
         for (s->groups = 1;
