@@ -123,7 +123,7 @@ int law_averages(const law_step *step)
             for (uint32_t i = 0; i < averages->count; i++)
                 if (averages->items[i]->worker == w && set_case(step, averages->items[i], of, &cases[count]))
                     count++;
-            status = regression_add(step, LAW_AVERAGE, of, cases, count, TERMS);
+            status = regression_add(step, LAW_AVERAGE, of, cases, count, TERMS, NULL);
         }
     free(cases);
     return status;

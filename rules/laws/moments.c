@@ -133,21 +133,43 @@ static const assay_slot_view *slot_of(const law_step *step, int key)
     return &step->view->slot[key == SECOND_MOMENT ? LAW_SECOND_MOMENTS : LAW_STATES];
 }
 
-static int test_worker(const law_step *step, uint32_t worker, int key, int form, regression_case *cases)
+/* `clear`: all moments of the worker keep to the form, so that no other one has to be tried. */
+static int test_worker(const law_step *step, uint32_t worker, int key, int form, regression_case *cases, bool *clear)
 {
     const assay_slot_view *states = slot_of(step, key);
     char root[256] = "";
-    size_t count = 0;
+    size_t count = 0, all = 0;
     for (uint32_t i = 0; i < states->count; i++) {
         moment_name name;
         if (states->items[i]->worker != worker || !parse(states->items[i]->name, &name) || name.key != key)
             continue;
+        all++;
         const uint32_t gradient = form == MOMENTS_OF_FIRST ? 0 : gradient_of(step, &name, root, sizeof root);
         if (gradient != ASSAY_NO_TENSOR && set_case(step, states->items[i], &name, form, gradient, &cases[count]))
             count++;
     }
     const int terms = form == MOMENTS_OF_FIRST ? 4 : key == SECOND_MOMENT ? 2 : 3;
-    return regression_add(step, LAW_MOMENTS, key * MOMENTS_FORMS + form, cases, count, terms);
+    const int status = regression_add(step, LAW_MOMENTS, key * MOMENTS_FORMS + form, cases, count, terms, clear);
+    *clear = *clear && count == all;
+    return status;
+}
+
+/* In this order: as the hook records, which saves gradients behind what was made of those of the step before, then as others
+ * do. */
+static int test_forms(const law_step *step, uint32_t worker, int key, regression_case *cases)
+{
+    static const int FORMS[MOMENTS_FORMS] = {MOMENTS_BEFORE, MOMENTS_BEFORE_MEAN, MOMENTS_OWN, MOMENTS_OWN_MEAN,
+                                             MOMENTS_OF_FIRST};
+    const bool alone = assay_trial_workers(step->rule->trial) == 1;
+    int status = ASSAY_OK;
+    bool clear = false;
+    for (int i = 0; status == ASSAY_OK && i < MOMENTS_FORMS && !clear; i++) {
+        const int form = FORMS[i];
+        const bool mean = form == MOMENTS_OWN_MEAN || form == MOMENTS_BEFORE_MEAN;
+        if ((!alone || !mean) && (form != MOMENTS_OF_FIRST || key == SECOND_MOMENT))
+            status = test_worker(step, worker, key, form, cases, &clear);
+    }
+    return status;
 }
 
 int law_moments(const law_step *step)
@@ -158,11 +180,8 @@ int law_moments(const law_step *step)
     regression_case *cases = most > 0 ? malloc(most * sizeof *cases) : NULL;
     int status = cases || most == 0 ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t w = 0; cases && w < workers; w++)
-        for (int key = 0; key < KEY_COUNT; key++)
-            for (int form = 0; status == ASSAY_OK && form < MOMENTS_FORMS; form++)
-                if ((workers > 1 || (form != MOMENTS_OWN_MEAN && form != MOMENTS_BEFORE_MEAN)) &&
-                    (form != MOMENTS_OF_FIRST || key == SECOND_MOMENT))
-                    status = test_worker(step, w, key, form, cases);
+        for (int key = 0; status == ASSAY_OK && key < KEY_COUNT; key++)
+            status = test_forms(step, w, key, cases);
     free(cases);
     return status;
 }

@@ -271,7 +271,7 @@ static int test_worker(const law_step *step, uint32_t worker, const projected *p
             (!p->mean || set_mean(step, &cases[count])))
             count++;
     }
-    return regression_add(step, p->law, p->variant, cases, count, p->terms);
+    return regression_add(step, p->law, p->variant, cases, count, p->terms, NULL);
 }
 
 int law_projections(const law_step *step)

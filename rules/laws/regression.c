@@ -269,10 +269,11 @@ static bool is_anew(const regression_case *c, int terms, const factors *f, const
     return update > 0 && apart > LARGE * LARGE * update;
 }
 
-static int add_case(const law_step *step, const regression *r, const regression_case *c, bool is_odd)
+static int add_case(const law_step *step, const regression *r, const regression_case *c, bool is_odd, bool *clear)
 {
     double row[LAW_WIDTH] = {[LAW_OF] = r->law, [LAW_VARIANT] = r->variant};
     look(c, r->terms, &r->f, row);
+    *clear = *clear && row[LAW_RATIO] <= 0.5;
     if (row[LAW_RATIO] <= 1 && !has_target(c))
         return ASSAY_OK;
     row[LAW_ROWS_OFF] = row[LAW_COLUMNS_OFF] > 0;
@@ -333,9 +334,13 @@ static size_t fit_decays(regression *r, size_t broken)
     return broken;
 }
 
-int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms)
+int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms,
+                   bool *clear)
 {
     uint64_t cells = 0;
+    bool fits = true;
+    if (clear)
+        *clear = false;
     if (count == 0)
         return ASSAY_OK;
     regression r = {.law = law,
@@ -360,7 +365,9 @@ int regression_add(const law_step *step, int law, int variant, regression_case *
     }
     const bool are_odd = law == LAW_REDUCE || broken < 2 || 2 * broken < count;
     for (size_t c = 0; status == ASSAY_OK && found && c < count; c++)
-        status = add_case(step, &r, &cases[c], are_odd);
+        status = add_case(step, &r, &cases[c], are_odd, &fits);
+    if (clear)
+        *clear = found && fits;
     free(r.out);
     free(r.room);
     return status;

@@ -27,6 +27,8 @@ void regression_begin(regression_case *c, const assay_tensor_view *item, uint64_
 /* Finds the factors of all cases of one step and worker, leaving out those that fit least, and adds a row for each
  * case. Of updates, decay is what not all have. Where most cases do not fit, something else was done at that step than
  * the law says, whatever it is: their rows have LAW_ROWS 0, which says that none of them is the odd one. Of a weight that is
- * written anew as a whole it is REGRESSION_ANEW, else 1. */
+ * written anew as a whole it is REGRESSION_ANEW, else 1. `clear`, if not NULL: are there cases, all of which fit by half
+ * of what they may be off? */
 enum { REGRESSION_ANEW = 2 };
-int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms);
+int regression_add(const law_step *step, int law, int variant, regression_case *cases, size_t count, int terms,
+                   bool *clear);

@@ -90,14 +90,31 @@ static bool set_case(const law_step *step, const assay_tensor_view *weight, int 
     return set_gradient(step, weight, form == UPDATE_SGD_MEAN, c);
 }
 
-static int test_worker(const law_step *step, uint32_t worker, int form, regression_case *cases)
+/* `clear`: all weights of the worker keep to the form, so that no other one has to be tried. */
+static int test_worker(const law_step *step, uint32_t worker, int form, regression_case *cases, bool *clear)
 {
     const assay_slot_view *weights = &step->view->slot[LAW_WEIGHTS];
-    size_t count = 0;
-    for (uint32_t i = 0; i < weights->count; i++)
+    size_t count = 0, all = 0;
+    for (uint32_t i = 0; i < weights->count; i++) {
+        all += weights->items[i]->worker == worker;
         if (weights->items[i]->worker == worker && set_case(step, weights->items[i], form, &cases[count]))
             count++;
-    return regression_add(step, LAW_UPDATE, form, cases, count, form == UPDATE_ADAM ? 3 : 2);
+    }
+    const int status = regression_add(step, LAW_UPDATE, form, cases, count, form == UPDATE_ADAM ? 3 : 2, clear);
+    *clear = *clear && count == all;
+    return status;
+}
+
+/* Those of what an optimizer keeps come first: where it keeps something, nothing else explains its updates. */
+static int test_forms(const law_step *step, uint32_t worker, regression_case *cases)
+{
+    const bool alone = assay_trial_workers(step->rule->trial) == 1;
+    int status = ASSAY_OK;
+    bool clear = false;
+    for (int form = UPDATE_FORMS - 1; status == ASSAY_OK && form >= 0 && !clear; form--)
+        if (!alone || form != UPDATE_SGD_MEAN)
+            status = test_worker(step, worker, form, cases, &clear);
+    return status;
 }
 
 int law_update(const law_step *step)
@@ -106,10 +123,8 @@ int law_update(const law_step *step)
     const uint32_t workers = assay_trial_workers(step->rule->trial);
     regression_case *cases = weights->count > 0 ? malloc(weights->count * sizeof *cases) : NULL;
     int status = cases || weights->count == 0 ? ASSAY_OK : ASSAY_ENOMEM;
-    for (uint32_t w = 0; cases && w < workers; w++)
-        for (int form = 0; status == ASSAY_OK && form < UPDATE_FORMS; form++)
-            if (workers > 1 || form != UPDATE_SGD_MEAN)
-                status = test_worker(step, w, form, cases);
+    for (uint32_t w = 0; status == ASSAY_OK && cases && w < workers; w++)
+        status = test_forms(step, w, cases);
     free(cases);
     return status;
 }
