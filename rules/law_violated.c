@@ -503,10 +503,11 @@ static int add_findings(const assay_series *series, const judged *list, uint64_t
     for (uint64_t i = 0; status == ASSAY_OK && i < n; i++) {
         if (is_of_moment(off, &list[i]) || list[i].undecided)
             continue;
-        char note[512];
+        char note[512] = "";
         const assay_row row = assay_series_row(series, list[i].number);
         const bool weighted = list[i].law == LAW_LOSS && list[i].variant == LOSS_WEIGHTED;
-        law_put_note(row.value, note, sizeof note);
+        if (!list[i].keeps)
+            law_put_note(row.value, note, sizeof note);
         const assay_finding finding = {.step = row.step,
                                        .tensor = row.tensor,
                                        .worker = row.worker,
