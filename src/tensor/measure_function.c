@@ -201,31 +201,87 @@ static double find_scale(const function_state *s, size_t *kept)
     return 8 * alike >= 7 * count && sum > (double)alike * (1 + near) ? sum / (double)alike : 0;
 }
 
-static void add_to_mask(function_mask *mask, bool is_dropped)
+/* Has a word so many bits in a row? */
+static bool has_row(uint64_t word, uint64_t bits)
 {
-    mask->kept += !is_dropped;
-    mask->dropped += is_dropped;
-    mask->behind += mask->was_dropped;
-    mask->repeated += mask->was_dropped && is_dropped;
-    mask->run = is_dropped ? mask->run + 1 : 0;
-    mask->longest = mask->run > mask->longest ? mask->run : mask->longest;
-    mask->was_dropped = is_dropped;
+    for (uint64_t have = 1, some; have < bits && word != 0; have += some) {
+        some = have < bits - have ? have : bits - have;
+        word = some < 64 ? word & word >> some : 0;
+    }
+    return word != 0;
 }
 
-static void try_dropout(function_state *s, assay_function_fit *fit, const double *y, const double *x, size_t n,
-                        uint64_t at)
+/* The next n elements, at most 64, of which those are dropped whose bit is set, the first in the lowest. */
+static void add_to_mask(function_mask *mask, uint64_t dropped, unsigned n)
 {
-    function_mask mask = s->mask;
+    if (n == 0)
+        return;
+    const uint64_t count = (uint64_t)__builtin_popcountll(dropped), last = dropped >> (n - 1);
+    const uint64_t kept = ~dropped & (n < 64 ? (1ULL << n) - 1 : UINT64_MAX);
+    const uint64_t leading = kept != 0 ? (uint64_t)__builtin_ctzll(kept) : n;
+    mask->dropped += count;
+    mask->kept += n - count;
+    mask->behind += count - last + mask->was_dropped;
+    mask->repeated += (uint64_t)__builtin_popcountll(dropped & (dropped << 1 | mask->was_dropped));
+    mask->longest = mask->run + leading > mask->longest ? mask->run + leading : mask->longest;
+    while (has_row(dropped, mask->longest + 1))
+        mask->longest++;
+    mask->run = kept != 0 ? n - 1 - (63 - (uint64_t)__builtin_clzll(kept)) : mask->run + n;
+    mask->was_dropped = last != 0;
+}
+
+/* The lowest bit of each of 64 bytes, which are 0 or 1: the first in the lowest. */
+static uint64_t bits_of(const uint8_t *bytes)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t eight = 0;
+        for (unsigned k = 0; k < 8; k++)
+            eight |= (uint64_t)bytes[8 * i + k] << 8 * k;
+        bits |= (eight * 0x0102040810204080 >> 56) << 8 * i; /* byte k to bit 56 + k: no two meet */
+    }
+    return bits;
+}
+
+/* At most 64 elements. */
+static void look_at_mask(function_state *s, const double *y, const double *x, size_t n)
+{
+    uint8_t is_zero[64] = {0}, counts[64] = {0};
+    uint64_t dropped = 0;
+    unsigned large = 0;
     for (size_t i = 0; i < n; i++) {
-        const double f = y[i] == 0 ? 0 : s->scale * x[i], apart = fabs(y[i] - f);
-        const double bound =
-            (2 * s->bound.rounding + s->bound.arithmetic) * fabs(f) + s->bound.least; /* the factor is rounded too */
-        if (is_large(s, x[i]))
-            add_to_mask(&mask, y[i] == 0);
+        is_zero[i] = y[i] == 0;
+        counts[i] = is_large(s, x[i]);
+    }
+    if (bits_of(counts) == UINT64_MAX) { /* as mostly */
+        add_to_mask(&s->mask, bits_of(is_zero), 64);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) { /* without a branch, which nobody could predict */
+        dropped |= (uint64_t)(is_zero[i] & counts[i]) << (large & 63);
+        large += counts[i];
+    }
+    add_to_mask(&s->mask, dropped, large);
+}
+
+static void try_dropout(const assay_meter *m, function_state *s, assay_function_fit *fit, const double *y,
+                        const double *x, size_t n, uint64_t at)
+{
+    const double rounding = 2 * s->bound.rounding + s->bound.arithmetic; /* the factor is rounded too */
+    const double share = fmin(fit->largest, 1);
+    const function_bound limit = {share * rounding, 0, share * s->bound.least};
+    double f[METER_BLOCK] = {0};
+    for (size_t i = 0; i < n; i += 64)
+        look_at_mask(s, y + i, x + i, n - i < 64 ? n - i : 64);
+    for (size_t i = 0; i < n; i++)
+        f[i] = y[i] == 0 ? 0 : s->scale * x[i];
+    if (m->kernels->all_within(y, f, f, n, &limit))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const double apart = fabs(y[i] - f[i]), bound = rounding * fabs(f[i]) + s->bound.least;
         if (!(apart <= fmin(fit->largest, 1) * bound))
             look(fit, apart, bound, at + i);
     }
-    s->mask = mask;
 }
 
 /* How unlikely k of n are where each is one with probability p, known to `vague`: Chernoff's bound, as -ln of it. */
@@ -259,7 +315,7 @@ static void add_dropout(const assay_meter *m, function_state *s, uint64_t at, co
     for (size_t i = 0, some; i < n && fit->broken != UINT64_MAX; i += some) {
         some = n - i;
         if (s->scale > 0) {
-            try_dropout(s, fit, y + i, x + i, some, at + i);
+            try_dropout(m, s, fit, y + i, x + i, some, at + i);
             continue;
         }
         some = some < TRIED - s->held ? some : TRIED - s->held;
@@ -270,7 +326,7 @@ static void add_dropout(const assay_meter *m, function_state *s, uint64_t at, co
             continue;
         s->scale = find_scale(s, &kept);
         if (s->scale > 0 || kept == 0)
-            try_dropout(s, fit, s->y, s->x, s->held, at + i + some - s->held);
+            try_dropout(m, s, fit, s->y, s->x, s->held, at + i + some - s->held);
         else
             fit->broken = UINT64_MAX;
         s->held = 0;
