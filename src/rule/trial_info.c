@@ -176,29 +176,41 @@ const char *assay_trial_module(const assay_trial *trial, const char *name)
     return said && *said ? said : NULL;
 }
 
-/* "_input_" and "_output_" may be in a module's own name, so the last one counts. */
-const char *assay_trial_module_of(const assay_trial *trial, const char *tensor)
+/* "_input_" and "_output_" may be in a module's own name, so the last one counts. NULL: there is none. */
+static const char *end_of_module(const char *tensor)
 {
-    char name[512];
     const char *end = NULL;
     for (const char *at = tensor; (at = strchr(at, '_')); at++)
         if (strncmp(at, "_input_", 7) == 0 || strncmp(at, "_output_", 8) == 0)
             end = at;
+    return end;
+}
+
+const char *assay_trial_module_of(const assay_trial *trial, const char *tensor)
+{
+    char name[512];
+    const char *end = end_of_module(tensor);
     if (!end || !trial->catalog || trial->catalog->facts.count == 0 || (size_t)(end - tensor) >= sizeof name)
         return NULL;
     snprintf(name, sizeof name, "%.*s", (int)(end - tensor), tensor);
     return assay_trial_module(trial, name);
 }
 
+bool assay_trial_is_composite(const assay_trial *trial, const char *tensor)
+{
+    char begin[512];
+    const char *end = end_of_module(tensor);
+    const int length = end ? snprintf(begin, sizeof begin, "module.%.*s.", (int)(end - tensor), tensor) : -1;
+    return length > 0 && (size_t)length < sizeof begin && trial->catalog &&
+           assay_run_facts_have(&trial->catalog->facts, begin);
+}
+
 bool assay_trial_typed_name(const assay_trial *trial, const char *tensor, char *out, size_t room)
 {
     static const char TORCH[] = "torch.";
-    const char *what = assay_trial_module_of(trial, tensor), *end = NULL;
+    const char *what = assay_trial_module_of(trial, tensor), *end = end_of_module(tensor);
     if (!what || strncmp(what, TORCH, sizeof TORCH - 1) != 0)
         return false;
-    for (const char *at = tensor; (at = strchr(at, '_')); at++)
-        if (strncmp(at, "_input_", 7) == 0 || strncmp(at, "_output_", 8) == 0)
-            end = at;
     what += sizeof TORCH - 1;
     const int length = snprintf(out, room, "%.*s%s", (int)strcspn(what, " "), what, end ? end : "");
     return end && length > 0 && (size_t)length < room;

@@ -52,6 +52,8 @@ static inline uint64_t assay_trial_find_step_at(const assay_trial *trial, uint64
 /* The name of an input or output of a module of PyTorch with the module's type in the place of its name: "Tanh_input_0" of
  * "Net_squash_input_0". False: the type is not known, or there is no room. */
 bool assay_trial_typed_name(const assay_trial *trial, const char *tensor, char *out, size_t room);
+/* Is an input or output, X_input_N or X_output_N, one of a module that has modules of its own, which the trial says? */
+bool assay_trial_is_composite(const assay_trial *trial, const char *tensor);
 /* Have several workers pieces of the tensor, which are put together? */
 bool assay_trial_is_split(const assay_trial *trial, uint32_t tensor);
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/fields.h"
+#include "base/search.h"
 
 enum { PACKED_FACT = 8 };
 
@@ -64,6 +65,13 @@ assay_run_fact *assay_run_facts_find(const assay_run_facts *facts, const char *n
     /* The key is only read; the cast is for a struct that owns its texts elsewhere. */
     const assay_run_fact key = {(char *)(uintptr_t)name, NULL};
     return facts->count ? bsearch(&key, facts->list, facts->count, sizeof key, by_name) : NULL;
+}
+
+bool assay_run_facts_have(const assay_run_facts *facts, const char *begin)
+{
+    size_t low = 0;
+    ASSAY_SEARCH(low, facts->count, strcmp(facts->list[low].name, begin) < 0);
+    return low < facts->count && strncmp(facts->list[low].name, begin, strlen(begin)) == 0;
 }
 
 const char *assay_run_fact_of(const assay_run_facts *facts, const char *name)

@@ -43,6 +43,8 @@ void assay_run_facts_sort(assay_run_facts *facts);
 
 /* The fact of that name; NULL: there is none. */
 assay_run_fact *assay_run_facts_find(const assay_run_facts *facts, const char *name);
+/* Is there a fact whose name begins with that? */
+bool assay_run_facts_have(const assay_run_facts *facts, const char *begin);
 /* The value of a fact; NULL: there is none of that name. */
 const char *assay_run_fact_of(const assay_run_facts *facts, const char *name);
 

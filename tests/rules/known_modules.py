@@ -87,5 +87,30 @@ def recurrent_layers_that_are_off(folder):
         (6, "Net_gru.bias_hh_l0_reverse", "update")])]
 
 
+def norm_of_ones_own(folder, said):
+    made, random = Made(folder), numpy.random.default_rng(23)
+    weight, bias = random.normal(size=16).astype(SINGLE), random.normal(size=16).astype(SINGLE)
+    for step in range(8):
+        x = random.normal(size=(24, 16)).astype(SINGLE)
+        y = (x - x.mean(1, keepdims=True)) / numpy.sqrt(x.var(1, keepdims=True) + 1e-5) * weight + bias
+        made.step(step, "TRAIN", step, {"norm_input_0": x, "norm_output_0": y.astype(SINGLE), "Net_norm.weight": weight, "Net_norm.bias": bias,
+                                        "relu_input_0": x - SINGLE(1), "relu_output_0": numpy.maximum(x - SINGLE(1), 0)})
+    made.put("run/worker_0.json", json.dumps({"schema": "assay-run/1", "modules": said}).encode())
+    return made.end()
+
+
+@case
+def norms_of_ones_own(folder):
+    """A module that nobody knows may be a norm."""
+    return norm_of_ones_own(folder, {"relu": POOLINGS["relu"]}), [rule("laws", "LawViolated", holds(normalisation=1, activation=1))]
+
+
+@case
+def norms_with_modules(folder):
+    """One that is made of others is taken for none."""
+    said = {"relu": POOLINGS["relu"], "norm.scale": "torch.Identity"}
+    return norm_of_ones_own(folder, said), [rule("laws", "LawViolated", lambda e: holds(activation=1)(e) and "normalisation" not in e["message"])]
+
+
 if __name__ == "__main__":
     main()

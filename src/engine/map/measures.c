@@ -247,6 +247,16 @@ static bool is_without_rows(int kind, int dims)
                                         kind == ASSAY_MODULE_POOLING || kind == ASSAY_MODULE_FUNCTION);
 }
 
+/* Is it of norms, or of rows of images that come in? What has modules of its own leaves both to these. */
+static bool is_of_single_modules(const assay_measure *measure, bool input, int dims)
+{
+    if (measure->kind == ASSAY_MEASURE_CHANNELS)
+        return measure->form == ASSAY_CHANNELS_NORMALISED;
+    return measure->kind == ASSAY_MEASURE_SKETCH &&
+           (measure->form == ASSAY_SKETCH_NORMALISED ||
+            (measure->form == ASSAY_SKETCH_ROWS && input && dims >= SKETCH_OF_IMAGES));
+}
+
 /* Does a measure say anything of what such a module is given or makes? */
 static bool is_of_kind(const assay_measure *measure, int kind, int dims)
 {
@@ -360,11 +370,16 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape)
     g->list = w->step->active;
     g->count = 0;
     const int kind = assay_module_kind_of(module_of(g));
+    const assay_trial *trial = w->pool->source->source->info;
+    const char *name = assay_trial_tensor(trial, w->entry->tensor);
+    const bool composite = kind == ASSAY_MODULE_UNKNOWN && assay_trial_is_composite(trial, name);
+    const bool input = composite && strstr(name, "_input_");
     for (uint32_t k = 0; k < w->demand->measures; k++) {
         g->list[g->count] = (active_measure){.number = w->demand->measure[k], .leader = g->count};
         const assay_measure *measure = measure_of(g, &g->list[g->count]);
         quantiles += measure->kind == ASSAY_MEASURE_QUANTILES;
-        g->count += is_of_kind(measure, kind, shape->dims);
+        g->count +=
+            is_of_kind(measure, kind, shape->dims) && !(composite && is_of_single_modules(measure, input, shape->dims));
     }
     w->pool->tensor++;
     assay_reference_cache_next(w->pool->reference_cache);
