@@ -30,18 +30,26 @@ typedef struct sums_terms {
     uint32_t tensor, of[2]; /* the second is UINT32_MAX: a copy */
 } sums_terms;
 
-/* The sum of all cells with signs of their columns. */
+/* The sum of all cells with signs of their columns, in lanes that do not wait for each other. */
 static double signed_sum(const assay_sketch *s)
 {
-    double sum = 0;
-    for (uint64_t g = 0; g < s->groups; g++)
-        for (uint64_t c = 0; c < s->columns; c += 64) {
-            const uint64_t minus = assay_sketch_signs(c / 64), n = s->columns - c < 64 ? s->columns - c : 64;
+    enum { LANES = 4, SIGNS = 64 };
+    double lanes[LANES] = {0}, sign[SIGNS];
+    for (uint64_t c = 0; c < s->columns; c += SIGNS) {
+        const uint64_t minus = assay_sketch_signs(c / SIGNS), n = s->columns - c < SIGNS ? s->columns - c : SIGNS;
+        for (uint64_t i = 0; i < SIGNS; i++)
+            sign[i] = 1 - 2 * (double)(minus >> i & 1);
+        for (uint64_t g = 0; g < s->groups; g++) {
             const double *x = s->sum + g * s->columns + c;
-            for (uint64_t i = 0; i < n; i++)
-                sum += (1 - 2 * (double)(minus >> i & 1)) * x[i];
+            uint64_t i = 0;
+            for (; i + LANES <= n; i += LANES)
+                for (int k = 0; k < LANES; k++)
+                    lanes[k] += sign[i + (uint64_t)k] * x[i + (uint64_t)k];
+            for (; i < n; i++)
+                lanes[0] += sign[i] * x[i];
         }
-    return sum;
+    }
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
 enum { AXES_OF_IMAGES = 4 /* of which the measure WHOLE is taken: their rows mean nothing to modules of images */ };
