@@ -142,13 +142,9 @@ const uint8_t *meter_floats(int dtype, const uint8_t *bytes, size_t n, float *ro
     double x[METER_BLOCK];
     if (dtype == ASSAY_FLOAT32)
         return bytes;
-    /* A bfloat16 is the upper half of a float32; of float16 the exponent is another one, so that goes by way of doubles. */
-    for (size_t i = 0; dtype == ASSAY_BFLOAT16 && i < n; i++) {
-        uint16_t half;
-        memcpy(&half, bytes + 2 * i, sizeof half);
-        const uint32_t bits = (uint32_t)half << 16;
-        memcpy(room + i, &bits, sizeof bits);
-    }
+    if (dtype == ASSAY_BFLOAT16)
+        assay_measure_kernels_of(assay_simd_level())->widen_bfloat16(room, bytes, n);
+    /* Of float16 the exponent is another one than that of a float32, so that it goes by way of doubles. */
     for (size_t at = 0, some; dtype == ASSAY_FLOAT16 && at < n; at += some) {
         some = n - at < METER_BLOCK ? n - at : METER_BLOCK;
         assay_to_double(dtype, bytes + 2 * at, some, x);

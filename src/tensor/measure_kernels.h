@@ -141,6 +141,8 @@ typedef struct measure_kernels {
     /* Of groups of doubles: sums of x y, for each of DOTS_AT_ONCE rows y that are `stride` apart. */
     void (*dots)(double lanes[DOTS_AT_ONCE][MEASURE_LANES], const double *x, const double *y, size_t stride,
                  size_t groups);
+    /* n bfloat16, as floats. */
+    void (*widen_bfloat16)(float *to, const uint8_t *x, size_t n);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */
