@@ -269,7 +269,7 @@ bool joblog_block_pass(joblog_reader *r, const char *line, size_t length, bool p
         at++;
     const bool empty = at == length && front > 0, indented = at < length && at > front;
     const unsigned char c = at < length ? (unsigned char)line[at] : ' ';
-    if (r->line >= r->next_look || r->per_node > 0 || (!empty && !indented) || c < ' ' || c == '[' ||
+    if (r->line >= r->next_look || r->per_node != 0 || (!empty && !indented) || c < ' ' || c == '[' ||
         (front == 0 && assay_is_digit((char)c))) /* there is more in front */
         return false;
     const joblog_part part = c == 'F' && plain ? joblog_part_of(line + front, length - front, &name) : JOBLOG_NO_PART;

@@ -319,6 +319,8 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
     take_job(line, &e);
     take_seat(line, match, &e);
     take_groups(match, &e);
+    if (r->per_node == JOBLOG_AGENTS && line->prefix.agent > 0)
+        e.local_rank = -1; /* how many ranks the nodes before have is not known */
     if (e.scope == ASSAY_LOG_JOB && !e.node[0] && assay_signature_is_of_pod(e.signature))
         joblog_take_pod(r, line, &e);
     const int64_t pid = e.role == ASSAY_LOG_NOISE && e.scope == ASSAY_LOG_JOB ? group_number(match, GROUP_pid) : -1;

@@ -25,6 +25,8 @@ void joblog_prefix_read(const char *line, size_t length, joblog_prefix *out);
 bool joblog_time_of(const char *line, size_t length, double *time, uint8_t *timed);
 /* Does "02:13:40" stand in the first part of a line? Most times have it; that of a bar of progress stands further behind. */
 bool joblog_may_have_time(const char *line, size_t length);
+/* In place of a number of ranks a node: launchers of nodes are in front of lines, and nothing says of which of their ranks these are. */
+enum { JOBLOG_AGENTS = -1 };
 /* The same in a file whose lines come from so many ranks a node (0: from no launcher of nodes): "6: [default5]:" is rank 6 *
  * per_node + 5, and "6: " without it is the launcher itself. */
 void joblog_prefix_of(const char *line, size_t length, int64_t per_node, joblog_prefix *out);

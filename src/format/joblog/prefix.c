@@ -521,7 +521,7 @@ int64_t joblog_rank_of(const char *line, size_t length, int64_t per_node)
         return local;
     text t = {line, most};
     joblog_prefix prefix = {.rank = -1, .local_rank = -1};
-    if (per_node > 0) {
+    if (per_node != 0) {
         read_agent(line, t.left, &agent, &local, &rank);
         return rank >= 0 ? rank : agent >= 0 && local >= 0 && local < per_node ? agent * per_node + local : -1;
     }
@@ -582,10 +582,28 @@ bool joblog_may_be_first(const char *line, size_t at)
     return is_level(line + level, at - level) || memchr(line, 0x1b, at) || joblog_is_wrapped(line, at);
 }
 
+/* Does a line say what only the launcher of a node says? */
+static bool is_of_launcher(const char *line, size_t length)
+{
+    static const char *const words[] = {"torch.distributed.elastic.multiprocessing.api:",
+                                        "torch/distributed/elastic/multiprocessing/api.py:",
+                                        "torch.distributed.run:",
+                                        "torch/distributed/run.py:",
+                                        "Root Cause (first observed failure)",
+                                        "Setting OMP_NUM_THREADS environment variable for each process",
+                                        "[launch.py:"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words && !is; i++)
+        is = joblog_find(line, length, words[i]) != NULL;
+    return is;
+}
+
 int64_t joblog_per_node(const char *line, size_t length, int64_t *most)
 {
     int64_t agent, local, rank;
     read_agent(line, length < 96 ? length : 96, &agent, &local, &rank);
+    if (agent >= 0 && local < 0 && *most == 0 && is_of_launcher(line, length))
+        *most = JOBLOG_AGENTS;
     if (agent < 0 || local < 0)
         return 0;
     *most = local + 1 > *most ? local + 1 : *most;
