@@ -70,7 +70,7 @@ static const entry ENTRIES[] = {
     {ASSAY_ENDING_time_limit,
      ASSAY_LOG_CAUSE,
      {"time limit|timelimit|walltime|wall time|wallclock|wall clock|run limit|runlimit|"
-      "max runtime|max_runtime|maximum runtime|execution time",
+      "max runtime|max_runtime|maxruntime|maximum runtime|execution time",
       "exceed|reached|expired|=over|limit|=hit"}},
     {ASSAY_ENDING_preempted,
      ASSAY_LOG_CAUSE,
@@ -122,6 +122,9 @@ static const entry ENTRIES[] = {
      {"connection reset|econnreset|connection closed|closed by peer|closed the connection|"
       "connection aborted|econnaborted|connection abort|broken pipe|epipe|lost connection|"
       "connection lost|socket closed|remote process|end of file on connection|peer closed"}},
+    {ASSAY_ENDING_signal, /* a watcher ends what stands still */
+     ASSAY_LOG_EITHER,
+     {"heartbeat|progress|hung|stuck|stalled|=hang", "sigkill|sigabrt|terminating|killing"}},
     {ASSAY_ENDING_network,
      ASSAY_LOG_EITHER,
      {"no heartbeat|lack of heartbeat|missed heartbeat|heartbeat timeout|connection refused|"

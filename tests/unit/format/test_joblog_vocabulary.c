@@ -47,6 +47,8 @@ static void test_kinds(void)
         {"Check failed: a == b", ASSAY_ENDING_crash, ASSAY_LOG_EITHER},
         {"worker 7 died", ASSAY_ENDING_worker_killed, ASSAY_LOG_EITHER},
         {"signal 9", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
+        {"no heartbeat for 300 s, terminating it", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
+        {"no heartbeat for 300 s", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
         {"exit code 143, code 143", ASSAY_ENDING_signal, ASSAY_LOG_CONSEQUENCE},
         {"qsub: job script rejected", ASSAY_ENDING_launcher, ASSAY_LOG_EITHER},
     };
