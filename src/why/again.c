@@ -1,6 +1,7 @@
 /* again.c - outputs that hold several runs of a program, one behind the other: the last one counts. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "why/combine.h"
@@ -97,6 +98,44 @@ bool why_leave_earlier_jobs(why_scene *s)
         made = !other || keep_earlier(s->why, other);
     }
     return made;
+}
+
+/* Does torchrun say of one attempt that it failed, and not of all of them? */
+static bool is_of_attempt(const assay_log_event *e)
+{
+    static const char *const ids[] = {"torchrun_crash",  "torchrun_abort",   "torchrun_killed",
+                                      "torchrun_failed", "torchrun_closing", "torchrun_forced"};
+    const assay_signature *signature = assay_signature_of(e->signature);
+    bool is = false;
+    for (size_t i = 0; signature && i < sizeof ids / sizeof *ids && !is; i++)
+        is = strcmp(signature->id, ids[i]) == 0;
+    return is;
+}
+
+/* Where torchrun gives up it says so in the end; what it says of processes of an output without that was of an attempt that another
+ * one followed. */
+static bool gives_up(const assay_log_file *file)
+{
+    bool any = false;
+    for (size_t e = 0; e < file->event.count && !any; e++) {
+        const assay_signature *signature = assay_signature_of(file->event.list[e].signature);
+        any = file->event.list[e].signature == ASSAY_SIGNATURE_ROOT_CAUSE ||
+              (signature &&
+               (strcmp(signature->id, "torchrun_error") == 0 || strcmp(signature->id, "torchrun_death") == 0 ||
+                strcmp(signature->id, "torchrun_got_signal") == 0));
+    }
+    return any;
+}
+
+void why_leave_earlier_attempts(why_scene *s)
+{
+    bool attempts = false;
+    for (size_t f = 0; f < s->why->file.count; f++)
+        attempts = attempts || s->why->places.list.list[s->why->file.list[f].file].attempt > 0;
+    for (size_t k = 0; k < s->item.count && attempts; k++) {
+        why_item *i = &s->item.list[k];
+        i->old = i->old || (is_of_attempt(i->event) && !gives_up(&s->why->file.list[i->file]));
+    }
 }
 
 bool why_leave_earlier_runs(assay_why *why, bool several, bool *left)

@@ -278,7 +278,8 @@ static bool is_words(const why_item *i)
 static bool is_of_writer(const why_scene *s, const why_item *i)
 {
     const assay_log_file *file = &s->why->file.list[i->file];
-    bool own = s->why->places.list.list[file->file].rank == i->rank;
+    const why_place *place = &s->why->places.list.list[file->file];
+    bool own = place->rank == i->rank || (place->rank < 0 && place->local_rank >= 0); /* the file is one rank's */
     for (size_t r = 0; r < file->rank.count && !own; r++)
         own = file->rank.list[r].rank == i->rank;
     return own && i->rank >= 0;
@@ -529,8 +530,15 @@ static bool may_be_told(const why_item *i)
     return i->event->in_traceback && i->event->ending == ASSAY_ENDING_exception && why_is_unread(i->event);
 }
 
+/* Was it raised while the other one was handled, and is its kind known? */
+static bool tells_in_place_of(const why_item *i, const why_item *before)
+{
+    return i->event->chained && i->event->in_traceback && !i->survived && i->event->role == ASSAY_LOG_CAUSE &&
+           i->event->ending != ASSAY_ENDING_exception && !before->survived && may_be_told(before);
+}
+
 /* The message of an exception may go over several lines, and one of them say more than its class does; so may what its rank wrote
- * just before. */
+ * just before, and what was raised while it was handled. */
 static void take_messages(why_scene *s)
 {
     for (size_t k = 0; k + 1 < s->item.count; k++) {
@@ -538,10 +546,15 @@ static void take_messages(why_scene *s)
         why_item *i = &s->item.list[m->item], *other = &s->item.list[next->item];
         const size_t ranks = s->why->file.list[i->file].rank.count;
         const uint64_t lines = WHY_LINES_OF_RANK * (ranks > 0 ? ranks : 1);
-        if (next->rank != m->rank || other->file != i->file || other->event->line - i->event->last_line >= lines)
+        if (next->rank != m->rank || other->file != i->file)
             continue;
-        const bool unread = i->event->ending == ASSAY_ENDING_exception || i->event->guessed;
-        if (i->event->in_traceback && unread && is_of_message(other)) {
+        const bool unread = i->event->ending == ASSAY_ENDING_exception || i->event->guessed,
+                   near = other->event->line - i->event->last_line < lines;
+        if (tells_in_place_of(other, i)) {
+            i->told = i->explained = true;
+        } else if (!near) {
+            continue;
+        } else if (i->event->in_traceback && unread && is_of_message(other)) {
             i->told = i->explained = true;
         } else if (other->words && other->event->guessed && may_be_told(i) && !i->survived) {
             other->survived = false;
@@ -713,6 +726,8 @@ int why_combine(assay_why *why)
         scene = (why_scene){.why = why};
         made = why_scene_make(&scene);
     }
+    if (made)
+        why_leave_earlier_attempts(&scene);
     made = made && why_leave_earlier_jobs(&scene) && tell(&scene) && (!why->failed || why_make_timeline(why));
     why_scene_release(&scene);
     return made ? why_put_answer(why) : ASSAY_ENOMEM;

@@ -120,6 +120,8 @@ int why_how_well_named(const why_item *i);
 /* Marks what stands in an output before the end of another job of Slurm than the last one that ended there as old: that job's output
  * was appended to. False without memory. */
 bool why_leave_earlier_jobs(why_scene *s);
+/* Marks what torchrun says of processes of an attempt as old where another attempt followed on it, and torchrun did not give up. */
+void why_leave_earlier_attempts(why_scene *s);
 /* Of outputs that begin anew leaves what their last run said, where what an earlier one said may have ended it. *left: any did.
  * Of `several` ranks one may begin while another one ends: there the scheduler has to have ended the job between. False without
  * memory. */

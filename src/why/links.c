@@ -199,7 +199,8 @@ bool why_add_cause(why_scene *s, why_item *cause)
     for (size_t k = 0; k < s->item.count && made; k++) {
         why_item *i = &s->item.list[k];
         if (i == cause || !(i->first || (wide && i->candidate)) || !why_is_alike(i, cause) ||
-            (cause->event->scope != ASSAY_LOG_RANK && i->node && cause->node && strcmp(i->node, cause->node) != 0))
+            (cause->event->scope != ASSAY_LOG_RANK && !(cause->event->ranks[0] && i->event->ranks[0]) && i->node &&
+             cause->node && strcmp(i->node, cause->node) != 0))
             continue;
         const bool exact = !isnan(i->from) && !isnan(cause->from) && !i->event->near && !cause->event->near;
         if (exact && i->from > cause->from + (wide ? WHY_GOES_ON : WHY_CLOCKS))

@@ -292,7 +292,8 @@ static void place_item(const why_scene *s, const seat_list *seats, bool several,
         rank = place->base + (e->local_rank >= 0 ? e->local_rank : place->local_rank);
     if (rank < 0 && others && e->local_rank >= 0 && has_row(&s->why->file.list[i->file], e->local_rank))
         rank = rank_of_local(s->why, several, node, e->local_rank);
-    if (rank < 0 && others && node && e->role != ASSAY_LOG_NOISE)
+    const bool whole = why_is_external(e->ending) && e->ending != ASSAY_ENDING_node_failure; /* it is of the job */
+    if (rank < 0 && others && node && e->role != ASSAY_LOG_NOISE && !whole)
         rank = only_rank_on(seats, node);
     if (!node && rank >= 0 && rank < (int64_t)seats->count)
         node = seats->node[rank];
