@@ -25,6 +25,11 @@ def raised(last, where="main"):
             '  File "/src/train.py", line 120, in %s' % where, "    loss.backward()", last]
 
 
+def caught(last):
+    """Written out by who caught it: it begins where that stands."""
+    return ["ERROR:root:no prefetch", "Traceback (most recent call last):", '  File "/src/train.py", line 22, in fetch', '    return {}["prefetch"]', last]
+
+
 def body(last):
     return raised(last)[1:]
 
@@ -35,6 +40,15 @@ TORCHRUN = "E1127 03:12:07.000000 4700 torch/distributed/elastic/multiprocessing
 CLOSING = "W1127 03:12:06.000000 4700 torch/distributed/elastic/multiprocessing/api.py:900] Sending process 4710 closing signal SIGTERM"
 DEEPSPEED = "[2026-11-27 03:12:07,112] [ERROR] [launch.py:321:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py', '--local_rank=3', '--lr', '1'] exits with return code = %s"
 STEPS4 = ["[rank%d]: step %d loss 0.1" % (r, n) for n in range(90, 99) for r in range(4)]
+
+AGENTS = (["%d: | r%02d | step %d loss 0.1" % (r // 2, r, n) for n in range(90, 99) for r in range(4)] + ["1: " + line for line in raised("UnicodeDecodeError: 'utf-8' codec can't decode byte 0xd0 in position 2: invalid")]
+          + ["%d: %s" % (node, line) for node in (0, 1) for line in raised("RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711")]
+          + ["1: ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 274) of binary: /usr/bin/python3"])
+ROOT_CAUSE = ["1: " + line for line in ("Root Cause (first observed failure):", "[0]:", "  time      : 2026-12-01_02:38:12", "  host      : n2", "  rank      : 3 (local_rank: 1)", "  exitcode  : 1 (pid: 274)",
+                                        "  error_file: <N/A>", "  traceback : none", "====")]
+SRUN4 = ["%d: step %d loss 0.1" % (r, n) for n in range(90, 99) for r in range(4)]
+CAUGHT = ["1: " + line for line in caught("KeyError: 'prefetch'")]
+CHAIN = [*raised("%s", "fetch"), "", "During handling of the above exception, another exception occurred:", "", *raised("%s")]
 
 # name: (lines, class or None where no failure is to be found, ranks, text in the answer, text that must not be in it)
 CASES = {
@@ -81,6 +95,24 @@ CASES = {
     "Horovod": (["Caused by op 'HorovodBroadcast_0', defined at:", '  File "run.py", line 429, in <module>', "    run()", "",
                  "AbortedError (see above for traceback): Horovod has been shut down. This was caused by an exception on one of the ranks"], "launcher", [], "not known", None),
     "Ascend": (["[rank1]: " + line for line in raised("RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64")], "network", [1], "", None),
+    # numbers that srun put in front of what launchers of nodes pass on are none of ranks
+    "launchers of nodes": (AGENTS + ROOT_CAUSE, "data", [3], "encoding", None),
+    "launchers of nodes, and no root cause": (AGENTS, "data", [], "encoding", "rank 1"),
+    "a job of one task a node, cancelled": (["0: step %d" % n for n in range(9)] + ["srun: error: n1: task 0: Exited with exit code 1", "srun: error: n2: task 1: Exited with exit code 1",
+                                            "0: slurmstepd-n1: error: *** JOB 7 ON n1 CANCELLED AT 2026-12-01T02:37:38 ***"], "cancelled", [], "the job was cancelled", "rank 0 was"),
+    # who sends such a signal wants what ends by it to end
+    "a signal of the user's": (SRUN4[:20] + CAUGHT + SRUN4[20:] + ["srun: error: n1: tasks 0-1: User defined signal 1", "srun: error: n2: tasks 2-3: User defined signal 1"], "signal", [0, 1, 2, 3], "User defined", "prefetch'"),
+    "a signal, said by a shell": (HEAD + ["go.sh: line 7: 10212 User defined signal 1   RANK=1 WORLD_SIZE=4 python3 train.py"], "signal", [1], "signal 1", None),
+    "processor time, said by a shell": (HEAD + ["go.sh: line 6:  6211 CPU time limit exceeded RANK=1 WORLD_SIZE=4 python3 train.py"], "time_limit", [1], "processor time", None),
+    "a daemon of mpirun": (["[1,0]<stdout>:step %d" % n for n in range(9)] + ["-" * 76, "ORTE has lost communication with a remote daemon.", "", "  HNP daemon   : [[6695,0],0] on node n1", "  Remote daemon: [[6695,0],1] on node n2", "",
+                            "This is usually due to either a failure of the network", "connection to the node, or possibly an internal failure of", "the daemon itself. We cannot recover from this failure, and",
+                            "therefore will terminate the job.", "-" * 76], "node_failure", [], "node n2", None),
+    "a watcher ends what stands still": (HEAD + ["[ERROR] watch: rank 28 has no heartbeat, terminating it with SIGKILL"], "signal", [28], "possibly", None),
+    "a barrier names who is missing": (["[rank%d]: %s" % (r, line) for r in (0, 2) for line in (*raised("jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: a. Timed out task names:"),
+                                                                                                "/job:jax_worker/replica:0/task:1")], "network", [1], "rank 1", None),
+    # of exceptions one behind the other the first one whose kind is known
+    "a chain whose second kind is known": (("\n".join(CHAIN) % ("EOFError: short", "tarfile.ReadError: unexpected end of data")).split("\n"), "data", [], "archive", "EOFError"),
+    "a chain that begins with a fault of the program": (("\n".join(CHAIN) % ("KeyError: 'x'", "tarfile.ReadError: unexpected end of data")).split("\n"), "exception", [], "KeyError", None),
     # words that no signature knows: of whom, and of what kind, as far as they say
     "last words": (HEAD + ["[lattice 4711] ERROR    mesh:open   could not reserve buffers on the accelerator device: allocation failure"], "gpu_memory", [], "possibly", "probably"),
     "last words of a rank": (["[rank%d]: mesh: opened" % r for r in range(2)] + ["[rank1]: mesh: fatal: lost the fabric, code -11"], "crash", [1], "possibly", None),
@@ -146,6 +178,23 @@ def tracker(checks, assay):
         checks.expect(done.code == 1 and json.loads(done.out)["cause"]["file"] == "debug.log", "a debug.log of the job: %s" % done)
 
 
+def attempts(checks, assay):
+    """What torchrun says of an attempt counts for none where the next one goes well; where that fails it gives up, and says so."""
+    files = {"log/none_x/attempt_%d/%d/stderr.log" % (a, r): [] for a in (0, 1) for r in (0, 1)}
+    for (name, lines), (a, r) in zip(files.items(), ((a, r) for a in (0, 1) for r in (0, 1))):
+        lines += raised("ConnectionError: lost") if (a, r) == (0, 1) else caught("KeyError: 'prefetch'") if (a, r) == (1, 1) else []
+    said = ["ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 20462) of binary: /usr/bin/python3"]
+    for gives_up in (False, True):
+        with tempfile.TemporaryDirectory() as top:
+            for name, lines in (files | {"job.out": said + gives_up * (said + ["torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "])}
+                                | {name.replace("stderr", "stdout"): steps(0, 30) for name in files}).items():
+                (Path(top) / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(top) / name).write_text("\n".join(lines) + "\n")
+            done = run([assay, "why", top, "--json", "--quiet"])
+            cause = json.loads(done.out)["cause"] or {}
+            checks.expect((done.code, cause.get("ranks")) == ((1, [1]) if gives_up else (0, None)), "torchrun gives up: %s: %s" % (gives_up, done))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -168,6 +217,7 @@ def main():
             if LAUNCHER != "none" and (number % 7 == 0 or "appended" in name):
                 checks.expect(mpirun(3, [args.assay, "why", directory, "--json", "--quiet"]).out == done.out, "%s at 3 ranks" % name)
     tracker(checks, args.assay)
+    attempts(checks, args.assay)
     checks.done()
 
 
