@@ -1,6 +1,7 @@
 /* path.c - paths as texts. */
 #include "base/path.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -82,6 +83,41 @@ size_t assay_path_before_aside(const char *name)
     while ((ending = aside_ending(name, length)) > 0)
         length -= ending;
     return length < whole ? length : 0;
+}
+
+/* The bytes of a character of UTF-8 of more than one byte; a byte that begins none counts as one. */
+static size_t length_of_character(const char *at)
+{
+    size_t length = 1;
+    while (((unsigned char)at[length] & 0xc0) == 0x80 && length < 4)
+        length++;
+    return length;
+}
+
+/* U+0300 to U+036F: what stands on the letter before it. */
+static bool is_mark(const char *at)
+{
+    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
+    return (first == 0xcc && second >= 0x80) || (first == 0xcd && second <= 0xaf && second >= 0x80);
+}
+
+bool assay_path_looks_like(const char *name, const char *known)
+{
+    size_t other = 0, all = 0;
+    if (strcmp(name, known) == 0)
+        return false;
+    const char *a = name + (name[0] == '.' && known[0] != '.'), *b = known;
+    for (; *a && *b; b++, all++) {
+        if ((unsigned char)*a >= 0x80)
+            a += length_of_character(a);
+        else if (tolower((unsigned char)*a) == tolower((unsigned char)*b))
+            a++;
+        else if (a++, ++other > 1)
+            return false;
+        while (is_mark(a))
+            a += 2;
+    }
+    return *a == '\0' && *b == '\0' && all > other;
 }
 
 void assay_path_put_series(const char *path, assay_buf *out)

@@ -21,6 +21,9 @@ bool assay_path_ends_n(const char *path, size_t length, const char *suffix);
 /* How many bytes the name had before somebody put the file aside: what stands before ".bak", ".old", ".1", "~", blanks
  * and the like at its end; 0: it has none of these. */
 size_t assay_path_before_aside(const char *name);
+/* Is it not the known name, and looks like it: one byte is another, or letters are large or small where those of the known are not,
+ * letters of another alphabet stand for its own, marks stand on them, or a point stands in front of it? */
+bool assay_path_looks_like(const char *name, const char *known);
 
 /* Appends the path without what tells files and directories of one series apart: digits, and of hexadecimal numbers and
  * UUIDs all: "step-1/rank_0" and "step-20/rank_3" come to the same. */

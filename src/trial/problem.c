@@ -10,7 +10,6 @@
 
 #include "base/fault.h"
 #include "base/fields.h"
-#include "base/keys.h"
 #include "base/path.h"
 #include "base/vec.h"
 #include "store/storage.h"
@@ -227,7 +226,7 @@ void assay_problems_name_damaged(assay_problems *p, const struct assay_names *na
         for (size_t i = 0; i < names->count && !there; i++) {
             const char *name = names->name[i];
             there = strcmp(name, known[k]) == 0;
-            off = assay_key_is_off(name, strlen(name), known[k]) || was_called(name, known[k]) ? name : off;
+            off = assay_path_looks_like(name, known[k]) || was_called(name, known[k]) ? name : off;
         }
         if (off && !there)
             assay_problems_add(p, ASSAY_PROBLEM_NAME, -1, off, -1,
@@ -242,12 +241,14 @@ static char *name_before(const char *name, const char *ending, bool *memory)
 {
     const size_t aside = assay_path_before_aside(name), whole = strlen(name), end = strlen(ending);
     const size_t length = aside > 0 ? aside : whole;
-    const bool off = aside == 0 && whole > end && assay_key_is_off(name + whole - end, end, ending);
-    if (name[0] == '.' || !(off || (aside > 0 && assay_path_ends_n(name, length, ending))))
+    const bool off = aside == 0 && whole > end && assay_path_looks_like(name + whole - end, ending);
+    const bool hidden = name[0] == '.' && name[1] != '_' && whole > end + 1; /* "._x.npy" is a file manager's */
+    if ((name[0] == '.' && !hidden) ||
+        !(off || (hidden && assay_path_ends(name, ending)) || (aside > 0 && assay_path_ends_n(name, length, ending))))
         return NULL;
-    char *before = assay_copy_bytes_as_text(name, length);
+    char *before = assay_copy_bytes_as_text(name + hidden, length - hidden);
     if (before && off)
-        memcpy(before + whole - end, ending, end);
+        memcpy(before + whole - end - hidden, ending, end);
     *memory = *memory && before;
     return before;
 }

@@ -288,15 +288,15 @@ static bool is_trace(assay_store *store, const char *path, const char *name)
            (ends(name, ".json") && strstr(name, "trace") && begins_so(store, path, ASSAY_LONE_TRACE));
 }
 
-/* A file that no source has such names of. It may be an output for all that: nobody has looked. */
-static int pass_over(walker *w, const char *path)
+/* Nobody has looked at it: it may be an output for all that. */
+static int pass_over(why_passed *passed, const char *path)
 {
-    w->out->unknown++;
-    if (w->out->unknown_first && strverscmp(w->out->unknown_first, path) <= 0)
+    passed->count++;
+    if (passed->first && strverscmp(passed->first, path) <= 0)
         return ASSAY_OK;
-    free(w->out->unknown_first);
-    w->out->unknown_first = assay_copy_text(path);
-    return w->out->unknown_first ? ASSAY_OK : ASSAY_ENOMEM;
+    free(passed->first);
+    passed->first = assay_copy_text(path);
+    return passed->first ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 static int take_file(walker *w, const char *directory, const char *path, const char *name, uint64_t bytes,
@@ -316,7 +316,7 @@ static int take_file(walker *w, const char *directory, const char *path, const c
         return add_once(w, WHY_DUMPS, directory, NULL);
     if (is_trace(w->store, path, name))
         return add_once(w, WHY_TRACES, directory, NULL);
-    return pass_over(w, path);
+    return pass_over(&w->out->unknown, path);
 }
 
 /* A directory of a checkpoint, in which the trainer of Hugging Face keeps its log. */
@@ -431,6 +431,8 @@ static int take_outputs_beside(walker *w, const char *directory, const assay_nam
             status = take_file(w, directory, path, name, bytes, &checkpoints);
         else if (is_file == 0 && depth < DEEPEST && !assay_store_leads_out(w->store, path))
             status = walk(w, path, depth + 1);
+        else if (is_file == 0)
+            status = pass_over(&w->out->outside, path);
         free(path);
     }
     return status;
@@ -440,7 +442,7 @@ static int take_outputs_beside(walker *w, const char *directory, const assay_nam
 static bool is_named_source(const char *directory)
 {
     const char *slash = strrchr(directory, '/'), *name = slash ? slash + 1 : directory;
-    return strchr(name, '.') && (is_output(name) || is_slurm_facts(name));
+    return strchr(name, '.') && (is_output(name) || is_slurm_facts(name) || assay_lone_is_sure(name, ASSAY_LONE_LOG));
 }
 
 static int walk(walker *w, const char *directory, int depth)
@@ -475,7 +477,8 @@ static int walk(walker *w, const char *directory, int depth)
         const bool passed = is_passed_over(name) || (system && is_profilers(name));
         char *path = passed ? NULL : assay_path_join(directory, name);
         if (!path) {
-            status = passed ? ASSAY_OK : ASSAY_ENOMEM;
+            const bool aside = name[0] == '.' && may_be_output(name + 1); /* somebody put it aside so */
+            status = !passed ? ASSAY_ENOMEM : aside ? pass_over(&w->out->unknown, name) : ASSAY_OK;
             continue;
         }
         uint64_t bytes = 0;
@@ -488,6 +491,8 @@ static int walk(walker *w, const char *directory, int depth)
             w->out->deep++;
         else if (is_file == 0 && !assay_store_leads_out(w->store, path))
             status = walk(w, path, depth + 1);
+        else if (is_file == 0)
+            status = pass_over(&w->out->outside, path);
         free(path);
     }
     assay_names_release(&names);
@@ -621,7 +626,8 @@ void why_places_release(why_places *p)
         free(p->problem.list[i]);
     free(p->list.list);
     free(p->problem.list);
-    free(p->unknown_first);
+    free(p->unknown.first);
+    free(p->outside.first);
     *p = (why_places){.job = -1};
 }
 

@@ -37,15 +37,21 @@ static inline const char *why_place_node(const why_place *p)
     return p->node ? p->node : "";
 }
 
+/* What was passed over. */
+typedef struct why_passed {
+    uint64_t count;
+    char *first; /* by its name; owned; NULL */
+} why_passed;
+
 typedef struct why_places {
     ASSAY_VEC(why_place) list; /* in natural order of their paths */
     ASSAY_VEC(char *) problem; /* what could not be listed; owned */
     uint64_t other_jobs;       /* outputs of other jobs, which are left out */
     uint64_t deep;             /* directories that lie too deep: they were not looked into */
     uint64_t beyond;           /* places that there was no room for */
-    uint64_t unknown;          /* files whose names are those of no source: they were not looked at */
-    char *unknown_first;       /* the first of them; owned; NULL */
-    int64_t job;               /* Slurm's number; -1 */
+    why_passed unknown;        /* files whose names are those of no source: they were not looked at */
+    why_passed outside; /* links to directories or devices outside of the job's directory: they were not followed */
+    int64_t job;        /* Slurm's number; -1 */
 } why_places;
 
 /* What Slurm says. */

@@ -122,12 +122,20 @@ static int name_missing(assay_why *why)
     if (why->places.deep > 0)
         made = made && why_add_text(&why->missing, "%llu directories lie too deep, and were not looked into",
                                     (unsigned long long)why->places.deep);
-    if (why->places.unknown > 0)
-        made = made && why_add_text(&why->missing,
-                                    "%llu file%s not looked at, since outputs have other names (first %s); job.json "
-                                    "can say which are outputs",
-                                    (unsigned long long)why->places.unknown,
-                                    why->places.unknown > 1 ? "s were" : " was", why->places.unknown_first);
+    const why_passed *unknown = &why->places.unknown, *outside = &why->places.outside;
+    if (unknown->count > 0)
+        made = made &&
+               why_add_text(&why->missing,
+                            "%llu file%s not looked at, since outputs have other names (first %s); job.json "
+                            "can say which are outputs",
+                            (unsigned long long)unknown->count, unknown->count > 1 ? "s were" : " was", unknown->first);
+    if (outside->count > 0)
+        made = made &&
+               why_add_text(
+                   &why->missing,
+                   "%llu link%s out of the directory, and %s not followed (first %s): give what lies there by itself",
+                   (unsigned long long)outside->count, outside->count > 1 ? "s lead" : " leads",
+                   outside->count > 1 ? "were" : "was", outside->first);
     return made ? ASSAY_OK : ASSAY_ENOMEM;
 }
 

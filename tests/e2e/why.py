@@ -693,6 +693,20 @@ def within(checks, assay, top):
         checks.expect(peak < memory << 20 or "__asan_init" in run(["nm", "-D", assay]).out, "%d bytes of %d MiB" % (peak, memory))
 
 
+def passed_over(checks, assay, top):
+    """A link out of the directory, and an output behind a point, are not looked at, and it says so."""
+    folder, outside = top / "passed-over", top / "elsewhere"
+    logs.csv(folder / "metrics", logs.curve(3))
+    write(outside, {"slurm-1.out": "RuntimeError: CUDA out of memory"})
+    write(folder, {".slurm-2.out": "step 1"})
+    (folder / "attempt_0").symlink_to(outside)
+    (folder / "attempt_1").symlink_to("/dev/zero")
+    done = run([assay, "why", folder, "--quiet", "--json"])
+    said = json.loads(done.out)["missing"]
+    checks.expect(any("2 links lead out of the directory" in line and "(first attempt_0)" in line for line in said) and
+                  any("(first .slurm-2.out)" in line for line in said), "what was passed over: %s" % said)
+
+
 def many(checks, assay, top):
     """A thousand outputs that each hold an error: who finished, who crashed and who waited is told by rank, whatever the others did."""
     directory = top / "many"
@@ -768,6 +782,7 @@ def main():
         memory(checks, args.assay, Path(top))
         many_in_little(checks, args.assay, Path(top))
         within(checks, args.assay, Path(top))
+        passed_over(checks, args.assay, Path(top))
         last_lines(checks, args.assay, Path(top))
         many(checks, args.assay, Path(top))
         pieces(checks, args.assay, Path(top))

@@ -88,10 +88,17 @@ typedef struct reader {
     assay_pull pull;
 } reader;
 
-/* The step of an entry, and whether the entry closes the log. False: the text is no JSON. */
-static bool look(reader *r, const char *text, size_t length, double *step, bool *has_step, bool *closing)
+/* What an entry is before its values are taken. */
+typedef struct entry_look {
+    double step;
+    bool has_step, closing; /* the log */
+    uint64_t losses;        /* keys of losses */
+} entry_look;
+
+/* False: the text is no JSON. */
+static bool look(reader *r, const char *text, size_t length, entry_look *out)
 {
-    *has_step = *closing = false;
+    *out = (entry_look){0};
     assay_pull_start(&r->pull, text, length);
     for (bool more = assay_pull_open(&r->pull, '{', '}'); more; more = assay_pull_more(&r->pull, '}')) {
         const char *key = NULL;
@@ -99,11 +106,12 @@ static bool look(reader *r, const char *text, size_t length, double *step, bool 
         if (!assay_pull_key(&r->pull, &key, &size))
             return false;
         const bool is_step = size == 4 && memcmp(key, "step", 4) == 0;
-        *closing = *closing || (size == 13 && memcmp(key, "train_runtime", 13) == 0);
+        out->closing = out->closing || (size == 13 && memcmp(key, "train_runtime", 13) == 0);
+        out->losses += metrics_is_loss(key, size);
         const char first = assay_pull_peek(&r->pull);
         if (is_step && first != '"' && first != 't' && first != 'f' && first != '{' && first != '[') {
-            const metrics_scalar scalar = metrics_json_scalar(&r->pull, step);
-            *has_step = scalar == METRICS_NUMBER;
+            const metrics_scalar scalar = metrics_json_scalar(&r->pull, &out->step);
+            out->has_step = scalar == METRICS_NUMBER;
             if (scalar == METRICS_DAMAGED)
                 return false;
             continue;
@@ -139,24 +147,24 @@ static int put_entry(reader *r, int64_t step, int mode, const char *text, size_t
 
 static int take_entry(reader *r, const char *text, size_t length)
 {
-    double number = 0;
+    entry_look looked;
     int64_t step = 0;
-    bool has_step = false, closing = false;
     if (*text != '{') {
         metrics_unknown(r->log, text, length);
         return ASSAY_OK;
     }
-    if (!look(r, text, length, &number, &has_step, &closing))
+    if (!look(r, text, length, &looked))
         return ASSAY_EFORMAT;
-    if (!has_step || !metrics_step_of(number, &step)) {
+    if (!looked.has_step || !metrics_step_of(looked.step, &step)) {
         metrics_unknown(r->log, text, length);
+        metrics_unread(r->log, looked.losses, text, length);
         return ASSAY_OK;
     }
     if (step < 0) {
         metrics_add(r->log, METRICS_BAD_STEPS);
         return ASSAY_OK;
     }
-    return put_entry(r, step, closing ? ASSAY_MODE_GLOBAL : 0, text, length);
+    return put_entry(r, step, looked.closing ? ASSAY_MODE_GLOBAL : 0, text, length);
 }
 
 static bool is_setting(const char *key)

@@ -336,8 +336,9 @@ static int find_rows(metrics_place *p, database *d, const char *file, assay_erro
     return status;
 }
 
-/* Names what stands behind the last page that the head counts, of a database that keeps its count. */
-static void name_behind(metrics_place *p, const metrics_file *file)
+/* Names what stands behind the last page that the head counts, or is missing before it, of a database that keeps its count. SQLite
+ * itself reads what is left of a page as if the rest had never been written. */
+static void name_end(metrics_place *p, const metrics_file *file)
 {
     enum { PAGE_SIZE_AT = 16, CHANGES_AT = 24, PAGES_AT = 28, VALID_AT = 92 };
     uint8_t head[PAGE_HEAD];
@@ -355,6 +356,10 @@ static void name_behind(metrics_place *p, const metrics_file *file)
         assay_problems_add(&p->problems, ASSAY_PROBLEM_BEHIND, -1, file->path, (int64_t)end,
                            "%s: %llu bytes stand behind its last page, which SQLite does not read", file->path,
                            (unsigned long long)(file->size - end));
+    if (pages > 0 && file->size < end)
+        assay_problems_add(&p->problems, ASSAY_PROBLEM_SHORT, -1, file->path, (int64_t)file->size,
+                           "%s: the file ends early: %llu bytes of its last pages are missing, and rows with them",
+                           file->path, (unsigned long long)(end - file->size));
 }
 
 int mlflow_db_divide(metrics_place *p, const metrics_file *file, assay_error *err)
@@ -363,7 +368,7 @@ int mlflow_db_divide(metrics_place *p, const metrics_file *file, assay_error *er
     sqlite3_stmt *s = NULL;
     char text[1024];
     assay_error why = {{0}};
-    name_behind(p, file);
+    name_end(p, file);
     int status = open_database(p->store, file->path, &d, &why);
     if (status == ASSAY_OK) {
         snprintf(text, sizeof text,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/keys.h"
 #include "base/path.h"
 #include "format/profiler/profiler.h"
 #include "tfrecord/recorded.h"
@@ -58,6 +57,16 @@ static int add(assay_event_lister *l, const char *path, const char *source, size
     return assay_event_lister_add(l, &file);
 }
 
+/* Does the end of a path look like an ending? */
+static bool looks_like(const char *end, size_t size, const char *ending)
+{
+    char text[16] = "";
+    if (size >= sizeof text)
+        return false;
+    memcpy(text, end, size);
+    return assay_path_looks_like(text, ending);
+}
+
 /* A file of samples or events whose name does not say whose, or when: it may have been another name. */
 static int name_foreign(assay_event_lister *l, const char *path)
 {
@@ -67,7 +76,7 @@ static int name_foreign(assay_event_lister *l, const char *path)
     for (size_t i = 0; i < sizeof endings / sizeof *endings && !named; i++) {
         const size_t size = strlen(endings[i]);
         named = assay_path_ends_n(path, length, endings[i]) ||
-                (length > size && assay_key_is_off(path + length - size, size, endings[i]));
+                (length > size && looks_like(path + length - size, size, endings[i]));
     }
     if (named)
         assay_problems_add(l->problems, ASSAY_PROBLEM_EVENTS_LEFT, -1, path, -1,

@@ -238,6 +238,45 @@ static bool is_written_now(assay_lister *l, int64_t step, const char *path)
     return is;
 }
 
+/* Has a worker an index file of the step whose units begin at `at`? */
+static bool has_index(const assay_catalog *catalog, size_t at, const char *worker, size_t length)
+{
+    for (size_t i = at; i < catalog->unit_count && catalog->units[i].step == catalog->units[at].step; i++) {
+        const char *key = catalog->worker_key[catalog->units[i].worker];
+        if (strncmp(key, worker, length) == 0 && key[length] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Names the event files of a step that some workers have no index file of; at the end of a training that goes on, those may
+ * still be written. */
+static void name_without_index(assay_lister *l, int64_t step, const char *directory, size_t at)
+{
+    const assay_catalog *catalog = l->catalog;
+    assay_names files = {0};
+    size_t end = at;
+    while (end < catalog->unit_count && catalog->units[end].step == step)
+        end++;
+    if (end - at >= catalog->workers || (end == catalog->unit_count && !catalog->ended) ||
+        assay_lister_names(l, directory, &files) != 0)
+        return;
+    for (size_t i = 0; i < files.count; i++) {
+        const char *name = files.name[i];
+        char path[PATH_ROOM];
+        int64_t said = 0;
+        size_t length = 0;
+        const unsigned digits = read_digits(name, STEP_DIGITS, STEP_MOST, &said);
+        if (digits == 0 || said != step || name[digits] != '_' ||
+            !cut_ending(name + digits + 1, ".tfevents", &length) || has_index(catalog, at, name + digits + 1, length))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", directory, name);
+        assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_ORPHAN, step, path, -1,
+                           "%s: its worker has no index file of step %lld; it is not evaluated", path, (long long)step);
+    }
+    assay_names_release(&files);
+}
+
 static int list_events(assay_lister *l)
 {
     const assay_catalog *catalog = l->catalog;
@@ -254,9 +293,11 @@ static int list_events(assay_lister *l)
         }
         size_t at = 0;
         ASSAY_SEARCH(at, catalog->unit_count, catalog->units[at].step < step);
-        if (at < catalog->unit_count && catalog->units[at].step == step)
-            continue;
         snprintf(path, sizeof path, "events/%s", steps.name[i]);
+        if (at < catalog->unit_count && catalog->units[at].step == step) {
+            name_without_index(l, step, path, at);
+            continue;
+        }
         if (is_written_now(l, step, path))
             assay_problems_add(
                 &l->catalog->problems, ASSAY_PROBLEM_EVENTS_LEFT, step, path, -1,

@@ -77,6 +77,17 @@ static bool is_series(const char *path, const char *expected)
     return is;
 }
 
+static void test_looks_like(void)
+{
+    static const char *const like[] = {"System",        "SYSTEM",         "systen",        ".system",
+                                       "syst\xc3\xa9m", "syste\xcc\x81m", "\xd1\x81ystem", "syste\xcc"};
+    static const char *const other[] = {"system", "systems", "syste", "sistan", "", ".", "s", "\xc3\xa9"};
+    for (size_t i = 0; i < sizeof like / sizeof *like; i++)
+        CU_ASSERT_TRUE(assay_path_looks_like(like[i], "system"));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        CU_ASSERT_FALSE(assay_path_looks_like(other[i], "system"));
+}
+
 static void test_series(void)
 {
     CU_ASSERT(is_series("step-1/rank_0", "/step-/rank_") && is_series("step-20/rank_3", "/step-/rank_"));
@@ -86,7 +97,8 @@ static void test_series(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"join", test_join},   {"parts", test_parts},   {"inside", test_inside},
-                           {"aside", test_aside}, {"series", test_series}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"looks like", test_looks_like}, {"join", test_join},     {"parts", test_parts}, {"inside", test_inside},
+        {"aside", test_aside},           {"series", test_series}, CU_TEST_INFO_NULL};
     return unit_main("path", tests);
 }
