@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "report/text/layout.h"
 #include "trial/places.h"
+#include "trial/reader.h"
 #include "trial/trial_format.h"
 
 static bool is_asked(const assay_verify_options *options, int64_t step)
@@ -94,6 +95,7 @@ typedef struct said_of {
     bool asked, is_anothers;
     int64_t said;     /* -1: nothing, or it was not read yet */
     int64_t schedule; /* how often its scheduler was stepped; -1: as that */
+    int64_t trained;  /* how often its optimizer was; -1: as that */
 } said_of;
 typedef ASSAY_VEC(said_of) said_steps;
 
@@ -184,26 +186,94 @@ static int name_exchanged(const assay_trial_files *trial, said_steps *list, assa
     return status;
 }
 
-/* A scheduler that was stepped less often than that of the checkpoint before: it is another checkpoint's, or began anew. How
- * often that is a step differs, so that nothing else is known of one alone. */
-static int name_schedules(const assay_trial_files *trial, const said_steps *list, assay_verify_remarks *remarks)
+/* How often the optimizer of a part was stepped, as it keeps it for its first parameter; -1: it does not, or that cannot be read, which
+ * whoever reads all of it says. */
+static int64_t count_of_optimizer(assay_trial_reader *reader, const assay_part *part)
+{
+    static const char BEGIN[] = "optimizer/";
+    const assay_shard *shard = &reader->trial->shard;
+    for (size_t e = part->first; e < part->first + part->count; e++) {
+        const assay_entry *entry = &shard->entries[e];
+        const char *name = assay_dict_name(reader->trial->tensors, entry->tensor, NULL);
+        assay_record record;
+        double count = -1;
+        if (strncmp(name, BEGIN, sizeof BEGIN - 1) != 0 || !assay_path_ends(name, "/step"))
+            continue;
+        if (!assay_part_number(part, entry, &count) &&
+            (assay_trial_record(reader, part, entry, &record, NULL) != ASSAY_OK || record.elements != 1 ||
+             assay_reader_number(reader->records, &count, NULL) != ASSAY_OK))
+            count = -1;
+        return count >= 0 && count < 1e15 ? (int64_t)count : -1;
+    }
+    return -1;
+}
+
+/* Is it asked for, or the one before or behind? */
+static bool is_near_asked(const said_steps *list, size_t at)
+{
+    return list->list[at].asked || (at > 0 && list->list[at - 1].asked) ||
+           (at + 1 < list->count && list->list[at + 1].asked);
+}
+
+static void count_optimizers(const assay_trial_files *trial, said_steps *list)
+{
+    assay_trial_reader reader = {.trial = trial};
+    for (size_t p = 0; p < trial->shard.count; p++) {
+        const assay_part *part = &trial->shard.parts[p];
+        size_t at = 0;
+        ASSAY_SEARCH(at, list->count, list->list[at].unit->step < part->step);
+        said_of *one = at < list->count && list->list[at].unit->step == part->step ? &list->list[at] : NULL;
+        if (one && one->trained < 0 && is_near_asked(list, at))
+            one->trained = count_of_optimizer(&reader, part);
+    }
+    assay_trial_reader_close(&reader);
+}
+
+/* Adds what is said of one, whose count is less than that of the one that it follows; or the same the other way round. */
+static int add_count(const assay_trial_files *trial, const said_of *one, const char *what, int64_t count,
+                     const said_of *other, int64_t of_other, bool exchanged, assay_verify_remarks *remarks)
+{
+    char *place = NULL, text[256];
+    snprintf(text, sizeof text,
+             "its %s was stepped %lld times, and %lld times at step %lld: it lies in another's place%s", what,
+             (long long)count, (long long)of_other, (long long)other->unit->step,
+             exchanged ? ", and that one in its own" : ", or began anew");
+    int status = assay_unit_places(trial->store, &trial->catalog, one->unit, assay_verify_take_place, &place);
+    ASSAY_THEN(status, assay_verify_remark_add(remarks, exchanged ? ASSAY_VERIFY_SUSPECT : ASSAY_VERIFY_NOTE,
+                                               one->unit->step, place ? place : ".", text));
+    free(place);
+    return status;
+}
+
+typedef int64_t count_of(const said_of *one);
+
+static int64_t of_schedule(const said_of *one)
+{
+    return one->schedule;
+}
+
+static int64_t of_optimizer(const said_of *one)
+{
+    return one->trained;
+}
+
+/* What was stepped less often than in the checkpoint before is another checkpoint's, or began anew: how often that is a step differs, so
+ * that nothing else is known of one alone. Where each of both has the step of the other one, they stand in each other's place. */
+static int name_counts(const assay_trial_files *trial, const said_steps *list, const char *what, count_of *of,
+                       assay_verify_remarks *remarks)
 {
     const said_of *before = NULL;
     int status = ASSAY_OK;
     for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
         const said_of *one = &list->list[i];
-        if (one->schedule < 0)
+        const int64_t count = of(one), last = before ? of(before) : 0;
+        if (count < 0)
             continue;
-        if (before && one->schedule < before->schedule) {
-            char *place = NULL, text[256];
-            snprintf(text, sizeof text,
-                     "its scheduler was stepped %lld times, and %lld times at step %lld before: it lies in another's "
-                     "place, or began anew",
-                     (long long)one->schedule, (long long)before->schedule, (long long)before->unit->step);
-            status = assay_unit_places(trial->store, &trial->catalog, one->unit, assay_verify_take_place, &place);
-            ASSAY_THEN(status,
-                       assay_verify_remark_add(remarks, ASSAY_VERIFY_NOTE, one->unit->step, place ? place : ".", text));
-            free(place);
+        if (before && count < last && (one->asked || before->asked)) {
+            const bool exchanged = last == one->unit->step && count == before->unit->step;
+            status = add_count(trial, one, what, count, before, last, exchanged, remarks);
+            if (status == ASSAY_OK && exchanged)
+                status = add_count(trial, before, what, last, one, count, exchanged, remarks);
         }
         before = one;
     }
@@ -225,11 +295,15 @@ static int name_rates(const assay_trial_files *trial, const assay_verify_options
             *one = (said_of){.unit = &catalog->units[i],
                              .asked = is_asked(options, catalog->units[i].step),
                              .said = -1,
-                             .schedule = -1};
+                             .schedule = -1,
+                             .trained = -1};
         status = !one ? ASSAY_ENOMEM : one->asked ? name_rates_at(trial, one, remarks) : ASSAY_OK;
     }
     ASSAY_THEN(status, name_exchanged(trial, &said, remarks));
-    ASSAY_THEN(status, name_schedules(trial, &said, remarks));
+    ASSAY_THEN(status, name_counts(trial, &said, "scheduler", of_schedule, remarks));
+    if (status == ASSAY_OK)
+        count_optimizers(trial, &said);
+    ASSAY_THEN(status, name_counts(trial, &said, "optimizer", of_optimizer, remarks));
     free(said.list);
     return status;
 }

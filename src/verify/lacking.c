@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fault.h"
 #include "base/json_pull.h"
@@ -328,13 +329,35 @@ static bool is_named_otherwise(const checkpoint *p, const checkpoint *beside, co
     return name[strcspn(name, "0123456789")] != '\0';
 }
 
+/* Is it a name that the other one has and this one has not, but for a point in front, capitals, or letters of another alphabet? Of many
+ * names only a point is looked for. */
+static bool was_another(const checkpoint *p, const checkpoint *beside, const char *name)
+{
+    enum { NAMES_MOST = 1000 };
+    const char *plain = assay_path_name(name);
+    char known[ASSAY_PATH_ROOM];
+    bool foreign = false, was = false;
+    if (*plain == '.' &&
+        snprintf(known, sizeof known, "%.*s%s", (int)(plain - name), name, plain + 1) < (int)sizeof known)
+        return has(beside, known, p->step) && !has(p, known, p->step);
+    for (const char *at = plain; *at; at++)
+        foreign = foreign || (unsigned char)*at >= 0x80;
+    const uint32_t count = assay_dict_count(beside->names);
+    for (uint32_t i = 0; count <= NAMES_MOST && i < count && !was; i++) {
+        const char *other = assay_dict_name(beside->names, i, NULL);
+        was = (foreign || strcasecmp(name, other) == 0) && assay_path_looks_like(plain, assay_path_name(other)) &&
+              !has(p, other, beside->step);
+    }
+    return was;
+}
+
 /* Has it a file of state that its neighbour has not? Then another version may have written it, and called files otherwise. */
 static bool has_its_own(const checkpoint *p, const checkpoint *beside)
 {
     bool own = false;
     for (uint32_t n = 0; n < assay_dict_count(p->names) && !own; n++) {
         const char *name = assay_dict_name(p->names, n, NULL);
-        own = keeps_state(name) && !is_counted(name) && !has(beside, name, p->step) &&
+        own = keeps_state(name) && !is_counted(name) && !has(beside, name, p->step) && !was_another(p, beside, name) &&
               !(p->file && strcmp(name, assay_path_name(p->path)) == 0); /* the checkpoint */
     }
     return own;

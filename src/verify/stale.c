@@ -85,7 +85,8 @@ static bool has_pieces(const char *path)
 /* Has each rank a part of its own in such files? Of others a rank may have a copy. */
 static bool has_own_part(const char *path)
 {
-    return assay_suffix_kinds(path) & ASSAY_SUFFIX_RANK;
+    const bool megatron = assay_path_ends(path, "/model_optim_rng.pt") && strstr(path, "mp_rank_");
+    return megatron || assay_suffix_kinds(path) & ASSAY_SUFFIX_RANK;
 }
 
 static int add_part(watching *w, const assay_part *part)

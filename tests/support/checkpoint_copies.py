@@ -9,7 +9,7 @@ import numpy
 import torch
 
 from checkpoints import save_safetensors
-from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, as_torch, put, spread, tensors
+from checkpoint_layouts import DAMAGED, INCOMPLETE, SOUND, SUSPECT, Case, adam, as_torch, put, spread, tensors
 
 THREE = (100, 200, 300)
 
@@ -208,6 +208,24 @@ def swapped(work):
     (folder / "rng_state_2.pth").rename(folder / "rng_state_1.pth")
     (folder / "aside").rename(folder / "rng_state_2.pth")
     yield Case("random numbers of two ranks are swapped", root, SUSPECT, "^resume from checkpoint-200; 300: rng_state_1.pth: it was written as rng_state_2.pth")
+    for name, counts, code, says in (("order", (100, 200, 300), SOUND, "resume from checkpoint-300"), ("exchanged", (100, 300, 200), SUSPECT, "^resume from checkpoint-100; 2"),
+                                     ("anew", (100, 200, 50), SOUND, "^resume from checkpoint-300; .*see 1 note$")):
+        root = spread(work, "hugging_face", name="optimizer-" + name, steps=THREE)
+        for step, count in zip(THREE, counts):
+            state = adam(tensors(step), step)
+            for kept in state["state"].values():
+                kept["step"] = torch.tensor(float(count))
+            put(root / ("checkpoint-%d" % step) / "optimizer.pt", state)
+        for options in ([], ["--last"]) if name != "anew" else ([],):
+            yield Case("the optimizer's steps: %s" % name, root, code, says if not options or code == SOUND else "^resume from checkpoint-1", options)
+    for name, of, code, says in (("mp-rank", 0, SUSPECT, "^resume from iter_0000200; 300: .*it is byte for byte"),):
+        root = work / name
+        for step in THREE:
+            for rank in range(2):
+                put(root / ("iter_%07d" % step) / ("mp_rank_%02d" % rank) / "model_optim_rng.pt", {
+                    "iteration": step, "model": as_torch({name: value + (0 if step == 300 else rank) for name, value in tensors(step).items()})})
+        (root / "latest_checkpointed_iteration.txt").write_text("300")
+        yield Case("megatron: one rank's file twice", root, code, says)
     root = work / "pipeline"
     for step in THREE:
         folder = root / ("global_step%d" % step)
@@ -225,7 +243,7 @@ def swapped(work):
             for place in range(4):  # the rank that wrote it is in the arguments
                 rank = of[place] if step == 300 else 0 if name == "converted" else place
                 put(root / ("iter_%07d" % step) / ("mp_rank_%02d_%03d" % (place % 2, place // 2)) / "model_optim_rng.pt", {
-                    "iteration": step, "checkpoint_version": 3.0, "model": as_torch({name: value + rank for name, value in tensors(step).items()}),
+                    "iteration": step, "checkpoint_version": 3.0, "model": as_torch({name: value + place for name, value in tensors(step).items()}),
                     "args": argparse.Namespace(tensor_model_parallel_size=2, pipeline_model_parallel_size=2, world_size=4, rank=rank)})
         (root / "latest_checkpointed_iteration.txt").write_text("300")
         yield Case("megatron: ranks %s" % name, root, code, "^resume from iter_0000300" if code == SOUND else "^resume from iter_0000200; 300: .*in each other's place")

@@ -239,7 +239,7 @@ def lost_ranks(work):
         root = work / (name % 1)
         for step in STEPS:
             for rank in range(2 if step == STEPS[0] else 1):
-                put(root / ("iter_%07d" % step) / (name % rank) / "model_optim_rng.pt", {"model": as_torch(tensors(step)), "iteration": step})
+                put(root / ("iter_%07d" % step) / (name % rank) / "model_optim_rng.pt", {"model": as_torch(tensors(step)), "iteration": step, "rng_state": rank})
         for options in ([], ["--last"]):
             yield Case("a lost " + name % 1, root, DAMAGED, "resume from iter_0000100; 200: damaged .*%s is missing" % (name % 1), options)
     for parallel in (1, 2):
@@ -289,7 +289,7 @@ def stand_ins(work):
         root = work / ("a-file-" + name % 0)
         for step in STEPS:
             for rank in range(2):
-                put(root / ("iter_%07d" % step) / (name % rank) / "model_optim_rng.pt", {"model": as_torch(tensors(step)), "iteration": step})
+                put(root / ("iter_%07d" % step) / (name % rank) / "model_optim_rng.pt", {"model": as_torch(tensors(step)), "iteration": step, "rng_state": rank})
         shutil.rmtree(root / "iter_0000200" / (name % 0))
         (root / "iter_0000200" / (name % 0)).write_bytes(b"x")
         for options in ([], ["--last"]):
@@ -424,7 +424,7 @@ def odd(work):
     for name, second, code in (("one", 200, SOUND), ("two", 100, DAMAGED)):
         for rank in range(2):
             put(work / name / "iter_0000200" / ("mp_rank_%02d" % rank) / "model_optim_rng.pt",
-                {"model": as_torch(tensors(200)), "iteration": second if rank else 200, "checkpoint_version": 3.0})
+                {"model": as_torch(tensors(200)), "iteration": second if rank else 200, "checkpoint_version": 3.0, "rng_state": rank})
         yield Case("ranks of %s step" % name, work / name, code, None if code == SOUND else "its iteration is 100")
 
 

@@ -67,7 +67,7 @@ assay_deepspeed_name assay_deepspeed_name_of(const char *name)
         return out;
     out = none;
     const char *end = strstr(name, MODEL_RANK);
-    if (!end)
+    if (!end || name[0] == '.')
         return none;
     out.model = end + sizeof MODEL_RANK - 1;
     out.model_length = count_digits(out.model);

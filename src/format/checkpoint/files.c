@@ -24,10 +24,18 @@ static const char *extension_of(const char *name)
     return name + assay_ckpt_stem(name);
 }
 
+/* No framework writes a file of tensors whose name begins with a point, nor looks for one. */
+static bool is_hidden(const char *name)
+{
+    return name[0] == '.';
+}
+
 assay_ckpt_kind assay_ckpt_kind_of(const char *name)
 {
     static const char *const torch[] = {".pt", ".pth", ".bin", ".ckpt"};
     const char *extension = extension_of(name);
+    if (is_hidden(name))
+        return ASSAY_CKPT_KINDS;
     if (strcmp(extension, ".safetensors") == 0)
         return ASSAY_CKPT_SAFETENSORS;
     if (strcmp(extension, ".npz") == 0)
@@ -111,6 +119,9 @@ bool assay_ckpt_is_misnamed(const assay_names *beside, const char *name)
                                           ".npz"};
     static const char *const short_endings[] = {".pt", ".bin", NULL}; /* but for a bit: .py is another */
     const size_t length = strlen(name);
+    if (is_hidden(name) && name[1] != '_' && !assay_ckpt_is_unfinished(name)) /* "._x.pt" is a file manager's */
+        return (assay_ckpt_kind_of(name + 1) != ASSAY_CKPT_KINDS || assay_ckpt_is_shard_map(name + 1)) &&
+               !assay_names_have(beside, name + 1);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t size = strlen(endings[i]);
         const char *end = length > size ? name + length - size : endings[i];
@@ -132,7 +143,7 @@ bool assay_ckpt_is_shard_map(const char *name)
 {
     static const char END[] = ".index.json";
     const size_t length = strlen(name);
-    return length >= sizeof END && strcmp(name + length - (sizeof END - 1), END) == 0;
+    return !is_hidden(name) && length >= sizeof END && strcmp(name + length - (sizeof END - 1), END) == 0;
 }
 
 /* Takes one of the words, whatever its case, off the beginning; NULL when none is there. */

@@ -238,15 +238,16 @@ static bool is_written_now(assay_lister *l, int64_t step, const char *path)
     return is;
 }
 
-/* Has a worker an index file of the step whose units begin at `at`? */
-static bool has_index(const assay_catalog *catalog, size_t at, const char *worker, size_t length)
+/* Has a worker an index file of a step, whose units are [at, end)? Workers and units are in natural order. */
+static bool has_index(const assay_catalog *catalog, size_t at, size_t end, const char *worker)
 {
-    for (size_t i = at; i < catalog->unit_count && catalog->units[i].step == catalog->units[at].step; i++) {
-        const char *key = catalog->worker_key[catalog->units[i].worker];
-        if (strncmp(key, worker, length) == 0 && key[length] == '\0')
-            return true;
-    }
-    return false;
+    uint32_t number = 0;
+    ASSAY_SEARCH(number, catalog->workers, assay_worker_compare(catalog->worker_key[number], worker) < 0);
+    if (number == catalog->workers || strcmp(catalog->worker_key[number], worker) != 0)
+        return false;
+    size_t found = 0;
+    ASSAY_SEARCH(found, end - at, catalog->units[at + found].worker < number);
+    return found < end - at && catalog->units[at + found].worker == number;
 }
 
 /* Names the event files of a step that some workers have no index file of; at the end of a training that goes on, those may
@@ -263,12 +264,15 @@ static void name_without_index(assay_lister *l, int64_t step, const char *direct
         return;
     for (size_t i = 0; i < files.count; i++) {
         const char *name = files.name[i];
-        char path[PATH_ROOM];
+        char path[PATH_ROOM], worker[PATH_ROOM];
         int64_t said = 0;
         size_t length = 0;
         const unsigned digits = read_digits(name, STEP_DIGITS, STEP_MOST, &said);
         if (digits == 0 || said != step || name[digits] != '_' ||
-            !cut_ending(name + digits + 1, ".tfevents", &length) || has_index(catalog, at, name + digits + 1, length))
+            !cut_ending(name + digits + 1, ".tfevents", &length) || length >= sizeof worker)
+            continue;
+        snprintf(worker, sizeof worker, "%.*s", (int)length, name + digits + 1);
+        if (has_index(catalog, at, end, worker))
             continue;
         snprintf(path, sizeof path, "%s/%s", directory, name);
         assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_ORPHAN, step, path, -1,
