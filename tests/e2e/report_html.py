@@ -110,7 +110,7 @@ def check_findings(checks, page, report, name):
     for number, trial in enumerate(report["trials"]):
         checks.expect(trial["name"] in text, "%s: no trial %s" % (name, trial["name"]))
         for i, rule in enumerate(trial["rules"]):
-            cards = page.run("return [...document.querySelectorAll('#t%dr%d')].map(c => c.textContent)" % (number, i))
+            cards = page.run("return [...document.querySelectorAll('#%s')].map(c => c.textContent)" % card_of(number, i, rule["name"]))
             if rule["status"] in ("IssuesFound", "Error"):
                 checks.expect(len(cards) == 1 and rule["name"] in cards[0], "%s: the card of %s: %d" % (name, rule["name"], len(cards)))
             elif rule["status"] == "NoData":
@@ -142,6 +142,12 @@ def check_order(checks, page, name):
     checks.expect(open_ones == [], "%s: not folded: %s" % (name, open_ones))
     advice = page.run("return [...document.querySelectorAll('.advice')].map(a => a.textContent)")
     checks.expect(len(advice) == len(set(advice)), "%s: the same advice stands twice" % name)
+
+
+def card_of(trial, number, name):
+    """The id of a rule's card: its name, or what an id can have of it and the rule's number."""
+    plain = re.match("[A-Za-z0-9]*", name)[0][:40]
+    return "t%d-%s" % (trial, name) if plain == name and len(name) < 40 else "t%d-%s-r%d" % (trial, plain, number)
 
 
 def check_script(checks, browser, path):
@@ -348,15 +354,17 @@ def check_one(checks, browser, assay, folder):
     told = Path(folder) / "settings-trial"
     shutil.copytree(TRIALS / "linreg_nan", told)
     (told / "run").mkdir()
-    (told / "run" / "worker_0.json").write_text(json.dumps({"schema": "assay-run/1", "worker": "worker_0", "rank": 0, "workers": 1, "config": {"lr": 0.1, "<b>": "x"}}))
-    run([assay, "run", told, "--reports", "html", "--out", Path(folder) / "settings"])
-    top = (Path(folder) / "settings" / "report.html").read_text().split('id="loss"')[0]
-    checks.expect("2 settings of the run" in top and re.search(">lr</span></td><td[^>]*>0.1</td>", top) and "<b>" not in top, "settings on top: %s" % top[-1500:])
+    for settings in ({"lr": 0.1, "<b>": "x"}, {"lr": 0.1, **{"x%d" % i: i for i in range(20)}}):
+        (told / "run" / "worker_0.json").write_text(json.dumps({"schema": "assay-run/1", "worker": "worker_0", "rank": 0, "workers": 1, "config": settings}))
+        run([assay, "run", told, "--reports", "html", "--out", Path(folder) / "settings"])
+        top = (Path(folder) / "settings" / "report.html").read_text().split('id="loss"')[0]
+        checks.expect(re.search(">lr</span></td><td[^>]*>0.1</td>", top) and "<b>" not in top, "settings on top: %s" % top[-1500:])
+        checks.expect(("%d settings of the run" % len(settings) in top) == (len(settings) > 12), "many are folded, few are not: %s" % top[-1500:])
     page = browser.open(path, 1400)
     inner = page.run("return [...document.querySelectorAll('article details article')].map(a => a.id)")
-    fired = [i for i, r in enumerate(report["trials"][0]["rules"]) if r["status"] == "IssuesFound"]
+    fired = [r["name"] for r in report["trials"][0]["rules"] if r["status"] == "IssuesFound"]
     cards = page.run("return [...document.querySelectorAll('section#findings article')].map(a => a.id)")
-    checks.expect(sorted(cards) == sorted("t0r%d" % i for i in fired), "each rule that fired has one card: %s, %s" % (cards, fired))
+    checks.expect(sorted(cards) == sorted(card_of(0, 0, name) for name in fired), "each rule that fired has one card: %s, %s" % (cards, fired))
     checks.expect(len(inner) == len(fired) - 1 > 0, "what follows from NaN is not folded under it: %s of %s" % (inner, cards))
 
 

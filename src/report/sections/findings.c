@@ -40,7 +40,7 @@ static void put_row(const assay_report *report, size_t t, size_t i, doc *d)
     doc_row(d, tone_of(&rule));
     /* A link must lead somewhere: trials that are not shown have no cards. */
     if (sections_shows(report, t))
-        doc_row_link(d, sections_card_id(t, i, room));
+        doc_row_link(d, sections_card_id(report, t, i, room));
     doc_cell_name(d, rule.instance->name);
     doc_cell_name(d, report->outcome->trial_count > 1 ? trial->trial->name : "");
     doc_cell(d);
@@ -122,7 +122,7 @@ static void begin_card(const assay_report *report, size_t t, size_t i, const ass
     const assay_trial_outcome *trial = &report->outcome->trials[t];
     const report_rule rule = report_rule_of(report->outcome, trial, i, false);
     char room[SECTIONS_ID_ROOM];
-    doc_card(d, sections_card_id(t, i, room), tone_of(&rule));
+    doc_card(d, sections_card_id(report, t, i, room), tone_of(&rule));
     put_name(&rule, d);
     doc_put(d, " ");
     if (rule.status != ASSAY_ISSUES_FOUND) {
@@ -385,7 +385,7 @@ void section_remarks(const assay_report *report, doc *d)
                 doc_section(d, "remarks", "Remarks");
             open = true;
             char room[SECTIONS_ID_ROOM];
-            doc_card(d, sections_card_id(t, i, room), DOC_PLAIN);
+            doc_card(d, sections_card_id(report, t, i, room), DOC_PLAIN);
             put_name(&rule, d);
             if (outcome->trial_count > 1) {
                 doc_put(d, " in ");

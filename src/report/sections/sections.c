@@ -2,6 +2,7 @@
 #include "report/sections/sections.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "report/compare/comparison.h"
 
@@ -59,8 +60,17 @@ void sections_end_trial(const assay_report *report, doc *d)
         doc_end(d);
 }
 
-const char *sections_card_id(size_t trial, size_t rule, char room[SECTIONS_ID_ROOM])
+/* By the rule's name, so that a link into the page of last night leads to the same rule in that of tonight, whatever other rules
+ * there are by then. Names that an id cannot have, or not as a whole, might come to one id: their number tells them apart. */
+const char *sections_card_id(const assay_report *report, size_t trial, size_t rule, char room[SECTIONS_ID_ROOM])
 {
-    snprintf(room, SECTIONS_ID_ROOM, "t%zur%zu", trial, rule);
+    const assay_trial_outcome *of = &report->outcome->trials[trial];
+    const char *name = report_rule_of(report->outcome, of, rule, false).instance->name;
+    const size_t plain = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+    if (plain < SECTIONS_ID_NAME && name[plain] == '\0')
+        snprintf(room, SECTIONS_ID_ROOM, "t%zu-%s", trial, name);
+    else
+        snprintf(room, SECTIONS_ID_ROOM, "t%zu-%.*s-r%zu", trial,
+                 plain < SECTIONS_ID_NAME ? (int)plain : SECTIONS_ID_NAME, name, rule);
     return room;
 }

@@ -34,8 +34,8 @@ bool sections_shows(const assay_report *report, size_t trial);
 void sections_begin_trial(const assay_report *report, doc *d, size_t trial);
 void sections_end_trial(const assay_report *report, doc *d);
 /* The id of the card of rule i of a trial: a permanent link. */
-enum { SECTIONS_ID_ROOM = 48 };
-const char *sections_card_id(size_t trial, size_t rule, char room[SECTIONS_ID_ROOM]);
+enum { SECTIONS_ID_ROOM = 96, SECTIONS_ID_NAME = 40 /* bytes of a rule's name */ };
+const char *sections_card_id(const assay_report *report, size_t trial, size_t rule, char room[SECTIONS_ID_ROOM]);
 
 /* The findings of a rule that fired: how many and since when, a picture, a table of at most `most` rows, what it says
  * itself. (evidence.c) */

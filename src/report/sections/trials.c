@@ -135,6 +135,7 @@ void section_settings(const assay_report *report, doc *d)
     static const doc_column columns[] = {{"setting", DOC_OF_NAMES, NULL, DOC_CUT_LAST},
                                          {"value", DOC_OF_WORDS, NULL, DOC_CUT}};
     static const char CONFIG[] = "config.";
+    enum { OPEN_MOST = 12 }; /* rows that are read at a glance */
     const assay_run_facts *facts = &report->outcome->trials[0].catalog.facts;
     const size_t lead = sizeof CONFIG - 1;
     size_t settings = 0;
@@ -144,8 +145,10 @@ void section_settings(const assay_report *report, doc *d)
         return; /* of several trials those that differ are said */
     doc_only(d, DOC_HTML);
     doc_section(d, "settings", "Settings");
-    doc_details(d, NULL);
-    doc_put(d, "%zu setting%s of the run, as it recorded them", settings, assay_plural(settings));
+    if (settings > OPEN_MOST) {
+        doc_details(d, NULL);
+        doc_put(d, "%zu settings of the run, as it recorded them", settings);
+    }
     doc_table(d, &(doc_table_def){"settings", "settings", columns, sizeof columns / sizeof *columns, false});
     for (size_t i = 0; i < facts->count; i++) {
         const assay_run_fact *fact = &facts->list[i];
@@ -156,7 +159,8 @@ void section_settings(const assay_report *report, doc *d)
         doc_cell(d);
         doc_put_text(d, fact->value, strlen(fact->value));
     }
-    doc_end(d);
+    if (settings > OPEN_MOST)
+        doc_end(d);
     doc_end(d);
 }
 
