@@ -225,7 +225,7 @@ static void put_event(const cause *c, assay_buf *out)
         if (names_workers(c))
             put_who(c, out);
         else
-            put_plain(out, c->info && c->info->mode == ASSAY_MODE_EVAL ? "evaluation" : "training");
+            put_plain(out, c->info && c->info->mode == ASSAY_MODE_EVAL ? "the evaluation" : "the training");
         assay_put_format(out, names_workers(c) ? " fed %s" : " was fed %s", kind_name(c));
         if (names_workers(c) && c->info && c->info->mode == ASSAY_MODE_EVAL)
             put_plain(out, " to the evaluation");
