@@ -373,5 +373,7 @@ int assay_dir_make(const char *path, assay_error *err)
     done = done && make_one(copy);
     int cause = errno;
     free(copy);
+    if (!done && (cause == EEXIST || cause == ENOTDIR))
+        return assay_fail(err, ASSAY_EIO, "%s: cannot make the directory: a file is in the way", path);
     return done ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "%s: cannot make the directory: %s", path, strerror(cause));
 }
