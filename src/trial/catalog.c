@@ -503,6 +503,10 @@ static int fail_unknown(const assay_lister *l)
     } else if (doubtful) {
         status = assay_fail(l->err, ASSAY_EFORMAT, "%s: not a trial: %s; give what the training wrote", location,
                             assay_buf_status(&doubts) == ASSAY_OK ? (const char *)doubts.data : "");
+    } else if (l->top->count == 0) {
+        status =
+            assay_fail(l->err, ASSAY_EFORMAT,
+                       "%s: not a trial: nothing is in it; give the directory that the training wrote to", location);
     } else {
         for (unsigned i = 0; i < assay_format_count(); i++)
             assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);

@@ -64,7 +64,7 @@ def check_help(cli):
         cli.expect(2, command, "-q", "-v", "--color", "never", "--nonsense", err='assay: rank 0: error: %s: unknown option "--nonsense"' % command)
     for option, having in (("out", commands), ("json", commands - {"completion"}), ("format", commands - {"completion"}),
                            ("steps", commands - {"why", "topology", "rules", "check", "pack", "unpack", "pilot", "notify", "completion"}),
-                           ("quiet", commands), ("log", commands), ("color", commands)):
+                           ("csv", {"why", "history", "ls", "show", "stats", "verify", "rules"}), ("quiet", commands), ("log", commands), ("color", commands)):
         has = {command for command in commands if re.search(r"^  --%s\b" % option, cli.expect(0, command, "--help").out, re.M)}
         cli.checks.expect(has == having, "--%s: %s" % (option, sorted(has ^ having)))
     version = cli.expect(0, "--version").out
@@ -72,6 +72,14 @@ def check_help(cli):
     cli.expect(2, out="Find what went wrong", err="no command")
     cli.expect(0, "version", out="assay ")
     cli.expect(2, "run", PARTIAL, "--reports", "htlm", err='did you mean "html"')
+    for name in ("bare", "folder"):
+        (cli.where / name).mkdir()
+    for name in ("a", "b"):
+        (cli.where / "folder" / name).symlink_to(PARTIAL)
+    (cli.where / "a-file").write_text("x")
+    cli.expect(2, "run", "bare", err="bare: not a trial: nothing is in it")
+    cli.expect(2, "run", "folder", err="folder: not a trial, but a folder of trials; give folder/a, or 'folder/*' for all of them")
+    cli.expect(4, "run", PARTIAL, "-o", "a-file", err="a-file: cannot make the directory: a file is in the way")
     cli.expect(0, "run", PARTIAL, "-o", "old", "--format", "md,txt", err="--format md,txt: the files of a report are chosen by --reports")
     cli.checks.expect({p.name for p in (cli.where / "old").glob("[!.]*")} == {"report.md", "report.txt"}, "--format as it once was")
     cli.expect(2, "run", PARTIAL, "--format", "text", "--json", err="exclude each other")
