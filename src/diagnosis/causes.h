@@ -51,8 +51,8 @@ typedef enum assay_cause_proof {
     /* Of what is a choice as often as a mistake, and whose warnings were wrong as often as right on trainings that
      * nobody had seen. That nothing is known of the losses is not enough: */
     ASSAY_BY_HARM,     /* the losses are known, and did not come down */
-    ASSAY_BY_REPLICAS, /* the same, or workers were shown to be replicas: fewer than half differ, or all were equal
-                          behind the first update */
+    ASSAY_BY_REPLICAS, /* the same, or workers were shown to be replicas: fewer than half differ, all were equal
+                          behind the first update, or some weights still are */
     ASSAY_BY_WITNESS,  /* another finding that proves itself, and may come of it */
     ASSAY_BY_LEVEL     /* the same, or it is a loss of classes, whose level of a guess is known, or rose far */
 } assay_cause_proof;

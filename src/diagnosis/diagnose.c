@@ -208,6 +208,12 @@ static bool has_level(const assay_evidence *e, const assay_course_facts *facts)
     return facts->loss_first != 0 && facts->loss_last > (facts->loss_first > 0 ? FAR : GAIN) * fabs(facts->loss_first);
 }
 
+/* All weights were equal before the first update, and some still are: the others are left out of the exchange. */
+static bool are_copies_in_part(const assay_evidence *e)
+{
+    return !e->began.first && e->tensors < e->alike;
+}
+
 /* Is what a choice explains as well as a mistake proven a mistake by the losses, or by what workers were before? What
  * proves it otherwise is another finding. */
 static bool is_proven_wrong(const suspect *s, const assay_course_facts *facts)
@@ -215,7 +221,7 @@ static bool is_proven_wrong(const suspect *s, const assay_course_facts *facts)
     const assay_evidence *e = s->evidence;
     const assay_cause_proof by = s->kind->proof;
     return ((by == ASSAY_BY_HARM || by == ASSAY_BY_REPLICAS) && did_not_come_down(facts)) ||
-           (by == ASSAY_BY_REPLICAS && (!is_split(e, facts) || !begins_with_training(e))) ||
+           (by == ASSAY_BY_REPLICAS && (!is_split(e, facts) || !begins_with_training(e) || are_copies_in_part(e))) ||
            (by == ASSAY_BY_LEVEL && has_level(e, facts));
 }
 

@@ -220,14 +220,16 @@ static void test_replicas(void)
         const char *workers;
         int64_t step;
         uint64_t met;
+        uint32_t tensors;
         bool falls, wrong;
-    } turns[] = {{"worker_2", 1, 0, true, true},
-                 {"worker_2 and worker_3", 1, 0, true, false},
-                 {"worker_2 and worker_3", 1, 0, false, true},
-                 {"worker_2 and worker_3", 2, 0, true, true},
-                 {"worker_2", 70, 2, true, true},
-                 {"worker_2", 70, 3, true, false},
-                 {"worker_2", 70, 3, false, true}};
+    } turns[] = {{"worker_2", 1, 0, 2, true, true},
+                 {"worker_2 and worker_3", 1, 0, 2, true, false},
+                 {"worker_2 and worker_3", 1, 0, 2, false, true},
+                 {"worker_2 and worker_3", 2, 0, 2, true, true},
+                 {"worker_2", 70, 2, 2, true, true},
+                 {"worker_2", 70, 3, 2, true, false},
+                 {"worker_2", 70, 3, 2, false, true},
+                 {"worker_2 and worker_3", 1, 0, 1, true, true}};
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
         assay_course_facts facts = NO_FACTS;
         assay_evidence list[] = {evidence_of(0, "ReplicaDivergence", "", turns[turn].step, ASSAY_ROLE_WEIGHT)};
@@ -235,6 +237,8 @@ static void test_replicas(void)
         list[0].unasked = true;
         list[0].workers = turns[turn].workers;
         list[0].met = turns[turn].met;
+        list[0].tensors = turns[turn].tensors;
+        list[0].alike = 2;
         facts.workers = 4;
         facts.loss_first = 2;
         facts.loss_last = turns[turn].falls ? 1 : 1.9;
