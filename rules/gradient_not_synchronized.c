@@ -13,7 +13,7 @@
  *              says that they differ by design, and none of them has another shape on some worker from the start, as
  *              parts of one network have. value = d at the first
  *   begun      the same, where |W - W'| stays what it is while the norms change: all workers get the same updates, and
- *              began with other weights
+ *              began with other weights. Of statistics alone the distances of means have to stay to MEANS_STAY of them
  *   unlike     the same, where norms change by less than NORMS_MOVED: nothing tells the two from one another
  *
  * A single jump of a weight, as by a flipped bit, rises only once: ReplicaDivergence finds it. A weight with a single
@@ -29,13 +29,14 @@
 
 enum { WEIGHTS, GRADIENTS }; /* slots, and roles */
 /* Values of a row. KIND is the role, CONSTANT higher when it is one value; NORM is the first worker's, COMPARED how many
- * workers were compared with it. */
-enum { DIFFERENCE, KIND, NORM, COMPARED, WIDTH };
+ * workers were compared with it, FIGURED whether statistics alone were. */
+enum { DIFFERENCE, KIND, NORM, COMPARED, FIGURED, WIDTH };
 enum { CONSTANT = 2, NEVER_LEAST = 2 };
 enum { BEGUN, DRIFT, DIFFERS, NEVER, UNLIKE }; /* tests */
 static const char *const tests[] = {"begun", "drift", "gradients", "never", "unlike", NULL};
 #define NORMS_MOVED 1e-3 /* of a norm, on the mean of the weights; rounding moves a distance by a millionth */
 #define STAYS       0.2  /* of how far norms moved */
+#define MEANS_STAY  0.01 /* of a distance of means, which hardly moves where updates differ: sums of sums that round */
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
@@ -125,6 +126,7 @@ static int add_figures(const assay_trial *trial, assay_series *series, const ass
     }
     row[NORM] = items[0]->reduction[ASSAY_L2];
     row[COMPARED] = count;
+    row[FIGURED] = 1;
     return count > 1 ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row) : ASSAY_OK;
 }
 
@@ -313,7 +315,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     uint64_t averaged = 0, weights = 0, equal = 0;
     double norms = 0, distances = 0;
-    bool others = false;
+    bool others = false, figured = false;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
         assay_row row = assay_series_row(series, order[i]);
@@ -324,6 +326,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             averaged += t.between > 0;
             equal += was_replicated(&t);
             others = others || isinf(distance(&t, 0));
+            figured = figured || row.value[FIGURED] > 0;
             add_moves(&t, &norms, &distances);
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
@@ -334,7 +337,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     const bool never = assay_param_bool(rule->params, "never") && equal == 0 && !others &&
                        !assay_trial_relation(rule->trial, 0, 0).known;
-    const uint32_t which = norms <= NORMS_MOVED * (double)weights ? UNLIKE : distances < STAYS * norms ? BEGUN : NEVER;
+    const double room = figured ? fmin(STAYS * norms, MEANS_STAY * (double)weights) : STAYS * norms;
+    const uint32_t which = norms <= NORMS_MOVED * (double)weights ? UNLIKE : distances < room ? BEGUN : NEVER;
     for (uint64_t i = 0; status == ASSAY_OK && never && i < count;) {
         track t = track_of(rule, series, order, count, assay_series_row(series, order[i]).tensor);
         if (!is_gradient(rule->trial, assay_series_row(series, order[i]).tensor))

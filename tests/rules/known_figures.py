@@ -199,6 +199,15 @@ def never_exchanged(folder):
 
 
 @case
+def never_exchanged_by_updates_of_mean_nothing(folder):
+    """Their means lie nearly as far apart at the end as in the beginning, and no update is that of another worker."""
+    def update(n, w):
+        own = noise(w, n, 9)
+        return own - 0.9 * own.mean()
+    return trial(folder, lambda s, w: {"%s.weight" % k: noise(w, n) + 0.2 * s * update(n, w) for n, k in enumerate("abc")}, steps=12, workers=3), [never("never")]
+
+
+@case
 def parts_of_one_network(folder):
     """Layers of the same name have another size on each worker."""
     return trial(folder, lambda s, w: {"%s.weight" % k: (noise(w, n) + 0.2 * s * (1 + noise(w, n, 9))).ravel()[:12 + w] for n, k in enumerate("abc")}, steps=12, workers=3), [
