@@ -312,6 +312,7 @@ static double function_of(int function, double x)
 typedef struct fits {
     bool found;
     assay_function_fit fit[ASSAY_FUNCTIONS];
+    double unlikely;
 } fits;
 
 static fits fit_of(const float *y, const float *x, int64_t n, cut_kind cut)
@@ -323,7 +324,7 @@ static fits fit_of(const float *y, const float *x, int64_t n, cut_kind cut)
     assay_arena *arena = assay_arena_new(CEILING);
     assay_result got = {0};
     CU_ASSERT_EQUAL_FATAL(take(&measure, &a, &b, assay_simd_level(), cut, arena, &got), ASSAY_OK);
-    fits found = {.found = got.of.function.found};
+    fits found = {.found = got.of.function.found, .unlikely = got.of.function.unlikely};
     if (found.found)
         memcpy(found.fit, got.of.function.fit, sizeof found.fit);
     assay_arena_free(arena);
@@ -391,6 +392,54 @@ static void left_alone(void)
     CU_ASSERT_EQUAL(fit_of(y, x, N, CUT_NONE).fit[ASSAY_FUNCTION_RELU].index, ODD);
 }
 
+static double unlikely(double k, double n, double p)
+{
+    return k * log(k / (n * p)) + (n - k) * log((n - k) / (n * (1 - p)));
+}
+
+/* A mask by a plain loop: how unlikely it is goes by how many are dropped, how many behind another, and by the longest row,
+ * of inputs that are not 0. */
+static double mask_of(const float *y, const float *x, int n)
+{
+    double kept = 0, dropped = 0, behind = 0, repeated = 0, run = 0, longest = 0;
+    bool was = false;
+    for (int i = 0; i < n; i++) {
+        const bool is = y[i] == 0;
+        if (x[i] == 0)
+            continue;
+        kept += !is;
+        dropped += is;
+        behind += was;
+        repeated += was && is;
+        run = is ? run + 1 : 0;
+        longest = fmax(longest, run);
+        was = is;
+    }
+    return fmax(-longest * log(0.4) - log(kept + dropped),
+                fmax(unlikely(dropped, kept + dropped, 0.4), unlikely(repeated, behind, 0.4)));
+}
+
+/* Rows of dropped elements of many lengths, at the ends of words, and behind inputs that are 0. */
+static void masks(void)
+{
+    enum { N = 4000, ROUNDS = 40 };
+    float x[N], y[N];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < N; i++) {
+            x[i] = round % 4 == 0 && i % 7 == 0 ? 0 : (float)(i * 37 % 1001 + 1) / 83;
+            y[i] = random_bits() % 10 < 4 ? 0 : x[i] / 0.6F;
+        }
+        for (int i = 1000; i < 1000 + 5 * round; i++)
+            y[i] = 0;
+        const double want = mask_of(y, x, N);
+        for (cut_kind cut = CUT_NONE; cut < CUTS; cut++) {
+            const fits fit = fit_of(y, x, N, cut);
+            CU_ASSERT_TRUE(fit.found && fit.fit[ASSAY_FUNCTION_DROPOUT].broken == 0);
+            CU_ASSERT_DOUBLE_EQUAL(fit.unlikely, want, 1e-3 * want + 1e-3);
+        }
+    }
+}
+
 static void no_function(void)
 {
     const int64_t dim[] = {600};
@@ -420,6 +469,7 @@ int main(void)
                            {"every function", every_function},
                            {"numbers of any size", of_any_size},
                            {"what functions leave alone", left_alone},
+                           {"masks of a dropout", masks},
                            {"no function", no_function},
                            CU_TEST_INFO_NULL};
     return unit_main("sketches, and functions of an input", tests);
