@@ -315,6 +315,11 @@ typedef struct assay_hook_cost {
 /* Fills *cost; zeros for NULL. */
 void assay_hook_get_cost(assay_hook *hook, assay_hook_cost *cost);
 
+/* Says that an exception, or what a program has in its place, ends this process: the trial then says so, with the current
+ * step, once it is closed. `type` is its kind, "ValueError"; of `message` 160 bytes are kept, without secrets. When another
+ * step begins behind it, it was no end, and is forgotten. passing: it may yet be caught; nothing is said of it. ASSAY_ENOMEM. */
+int assay_hook_ended_by(assay_hook *hook, const char *type, const char *message, int passing);
+
 /* Closes the last step, waits for the writer, marks this worker as closed (and the training as ended when it is the
  * last one) and frees the hook. Rank 0 says in one line what was recorded, what was dropped and what it cost. Returns
  * the first failure's status, or 0. */

@@ -30,6 +30,20 @@ size_t assay_utf8_length(const void *bytes, size_t left)
     return length;
 }
 
+size_t assay_utf8_cut(const char *text, size_t most)
+{
+    size_t length = strlen(text), at = 0;
+    if (length <= most)
+        return length;
+    for (size_t size; at < most; at += size) {
+        size = assay_utf8_length(text + at, length - at);
+        size = size ? size : 1;
+        if (at + size > most)
+            break;
+    }
+    return at;
+}
+
 bool assay_utf8_is(const void *bytes, size_t size)
 {
     const uint8_t *text = bytes;

@@ -14,6 +14,9 @@ size_t assay_utf8_length(const void *bytes, size_t left);
 enum { ASSAY_UTF8_BAD = 0xfffd };
 size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code);
 
+/* Bytes of a text that are kept where `most` are: whole characters of it. */
+size_t assay_utf8_cut(const char *text, size_t most);
+
 /* Is all of it well-formed? */
 bool assay_utf8_is(const void *bytes, size_t size);
 

@@ -36,28 +36,14 @@ void hook_facts_release(hook_facts *facts)
         free(facts->list[i].value);
     }
     free(facts->list);
+    hook_facts_forget_end(facts);
     *facts = (hook_facts){0};
 }
 
 /* ---- values ---- */
 
-/* Bytes of a text that are kept: whole characters of it. */
-static size_t kept_length(const char *text, size_t most)
-{
-    size_t length = strlen(text), at = 0;
-    if (length <= most)
-        return length;
-    for (size_t size; at < most; at += size) {
-        size = assay_utf8_length(text + at, length - at);
-        size = size ? size : 1;
-        if (at + size > most)
-            break;
-    }
-    return at;
-}
-
-/* A text in JSON without its secrets, cut where it is long. */
-static void put_text(assay_buf *out, const char *text)
+/* A text in JSON without its secrets, cut behind `most` bytes. */
+static void put_cut(assay_buf *out, const char *text, size_t most)
 {
     assay_buf clean = ASSAY_BUF(HOOK_FACTS_CEILING);
     assay_put_masked(&clean, text);
@@ -66,7 +52,7 @@ static void put_text(assay_buf *out, const char *text)
     if (assay_buf_status(&clean) != ASSAY_OK) {
         assay_put_format(out, "\"" ASSAY_MASK "\"");
     } else {
-        size_t kept = kept_length((const char *)clean.data, HOOK_FACT_VALUE);
+        size_t kept = assay_utf8_cut((const char *)clean.data, most);
         if (kept < whole) {
             clean.size = kept;
             assay_put_format(&clean, "...");
@@ -75,6 +61,11 @@ static void put_text(assay_buf *out, const char *text)
         assay_json_put_text_n(out, (const char *)clean.data, whole);
     }
     assay_buf_release(&clean);
+}
+
+static void put_text(assay_buf *out, const char *text)
+{
+    put_cut(out, text, HOOK_FACT_VALUE);
 }
 
 /* A number as JSON writes one, or one of its three words. */
@@ -90,7 +81,7 @@ static char *value_of(hook_fact_kind kind, const char *name, const char *value)
 {
     assay_buf out = ASSAY_BUF(HOOK_FACTS_CEILING);
     if (kind == HOOK_MODULE) /* "token" is an embedding, and none of its arguments is a text */
-        assay_json_put_text_n(&out, value, kept_length(value, HOOK_MODULE_VALUE));
+        assay_json_put_text_n(&out, value, assay_utf8_cut(value, HOOK_MODULE_VALUE));
     else if (assay_name_is_secret(name, strlen(name)))
         assay_put_format(&out, "\"" ASSAY_MASK "\"");
     else if (is_json_atom(value))
@@ -141,6 +132,39 @@ int hook_facts_add(hook_facts *facts, hook_fact_kind kind, const char *name, con
         facts->modules += kind == HOOK_MODULE;
     }
     return ASSAY_OK;
+}
+
+static char *cut_text(const char *text, size_t most)
+{
+    assay_buf out = ASSAY_BUF(HOOK_FACTS_CEILING);
+    put_cut(&out, text, most);
+    assay_put_u8(&out, '\0');
+    char *made = assay_buf_status(&out) == ASSAY_OK ? assay_copy_text((const char *)out.data) : NULL;
+    assay_buf_release(&out);
+    return made;
+}
+
+int hook_facts_end(hook_facts *facts, const char *type, const char *message, const hook_end_cause *at, assay_error *err)
+{
+    hook_end_cause *end = &facts->ended_by;
+    char *kind = cut_text(type, HOOK_END_TYPE), *text = cut_text(message, HOOK_END_MESSAGE);
+    if (!kind || !text) {
+        free(kind);
+        free(text);
+        return assay_fail(err, ASSAY_ENOMEM, "what ended the process: out of memory");
+    }
+    hook_facts_forget_end(facts);
+    *end = *at;
+    end->type = kind;
+    end->message = text;
+    return ASSAY_OK;
+}
+
+void hook_facts_forget_end(hook_facts *facts)
+{
+    free(facts->ended_by.type);
+    free(facts->ended_by.message);
+    facts->ended_by = (hook_end_cause){0};
 }
 
 /* ---- what the system says ---- */
@@ -330,6 +354,17 @@ static void put_recorded(const hook_recorded *recorded, const hook_config *confi
     assay_put_format(out, "}}");
 }
 
+/* `passing` is taken for `failed` once the exception has ended the process (assay_recording/ending.py). */
+static void put_end(const hook_end_cause *end, assay_buf *out)
+{
+    put_key(out, end->passing ? "passing" : "failed");
+    assay_put_format(out, "{\"type\": %s, \"message\": %s", end->type, end->message);
+    if (end->step >= 0)
+        assay_put_format(out, ", \"mode\": \"%s\", \"mode_step\": %lld, \"step\": %lld", mode_names[end->mode],
+                         (long long)end->mode_step, (long long)end->step);
+    assay_put_u8(out, '}');
+}
+
 static void put_pairs(const hook_facts *facts, hook_fact_kind kind, assay_buf *out)
 {
     static const char *const keys[] = {
@@ -376,6 +411,8 @@ void hook_facts_put(const hook_facts *facts, const hook_config *config, const ch
         put_pairs(facts, HOOK_MODULE, out);
     if (recorded)
         put_recorded(recorded, config, workers, out);
+    if (recorded && facts->ended_by.type)
+        put_end(&facts->ended_by, out);
     assay_put_format(out, "}\n");
     assay_buf_release(&command);
 }

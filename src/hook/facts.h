@@ -16,6 +16,8 @@ enum {
     HOOK_FACT_NAME = 200,    /* bytes of a name; a longer one is refused */
     HOOK_FACT_VALUE = 1000,  /* bytes of a value that are kept */
     HOOK_MODULE_VALUE = 200, /* of what a module is */
+    HOOK_END_TYPE = 80,      /* of the kind of exception that ended the process */
+    HOOK_END_MESSAGE = 160,  /* and of its message */
     HOOK_COMMAND_ARGUMENTS = 256,
     HOOK_FACTS_CEILING = 1 << 20 /* bytes of the file */
 };
@@ -27,10 +29,20 @@ typedef struct hook_fact {
     char *name, *value; /* owned; the value as it stands in JSON, without secrets */
 } hook_fact;
 
+/* The exception that ended the process, as far as anybody knows. */
+typedef struct hook_end_cause {
+    char *type, *message; /* owned, as they stand in JSON, without secrets; NULL: none is known */
+    bool passing;         /* somebody may yet catch it */
+    int mode;
+    int64_t step, mode_step; /* that it came in; -1: before the first */
+    uint64_t steps_begun;
+} hook_end_cause;
+
 typedef struct hook_facts {
     hook_fact *list;       /* owned */
     size_t count, modules; /* of which so many are modules */
     time_t started;
+    hook_end_cause ended_by;
 } hook_facts;
 
 /* Begins with now as the start. Release with hook_facts_release(). */
@@ -41,6 +53,13 @@ void hook_facts_release(hook_facts *facts);
  * text; what looks like a secret is masked. ASSAY_EPARAM for a name that is empty or too long, or one fact too many,
  * ASSAY_ENOMEM. */
 int hook_facts_add(hook_facts *facts, hook_fact_kind kind, const char *name, const char *value, assay_error *err);
+
+/* Takes the exception that ended the process, in place of one before; `at` says the rest of it. ASSAY_ENOMEM. */
+int hook_facts_end(hook_facts *facts, const char *type, const char *message, const hook_end_cause *at,
+                   assay_error *err);
+
+/* Takes it back: the training went on behind it. */
+void hook_facts_forget_end(hook_facts *facts);
 
 /* How much of a run was recorded, of one worker. */
 typedef struct hook_recorded {

@@ -286,6 +286,23 @@ int assay_hook_module(assay_hook *hook, const char *name, const char *what)
     return add_fact(hook, HOOK_MODULE, name, what);
 }
 
+int assay_hook_ended_by(assay_hook *hook, const char *type, const char *message, int passing)
+{
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    assay_error err = {""};
+    pthread_mutex_lock(&hook->lock);
+    hook_end_cause at = {.passing = passing != 0, .step = -1, .steps_begun = hook->steps_begun};
+    if (hook->steps_begun > 0) {
+        const struct hook_place *place = &hook->begun_at[(hook->steps_begun - 1) % (ASSAY_HOOK_FARTHEST_BACK + 1)];
+        at.mode = place->mode;
+        at.step = place->step;
+        at.mode_step = place->mode_step;
+    }
+    const int rc = hook_facts_end(&hook->facts, type ? type : "", message ? message : "", &at, &err);
+    return hook_leave(hook, rc, &err);
+}
+
 void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts)
 {
     if (!counts)
@@ -383,6 +400,8 @@ int assay_hook_close(assay_hook *hook)
     if (!hook || hook_forked(hook))
         return ASSAY_OK;
     assay_hook_begin(hook); /* a training without a step still leaves its collections and its end */
+    if (hook->facts.ended_by.steps_begun != hook->steps_begun) /* the training went on behind it */
+        hook_facts_forget_end(&hook->facts);
     end_profile(hook);
     if (!hook_writer_stop(hook))
         return leave(hook);

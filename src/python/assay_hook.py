@@ -15,7 +15,6 @@ nothing else. Without PyTorch: hook.step(), hook.save_tensor(name, array). docs/
 assay_hook.auto("runs/17", net, loss_fn, optimizer) configures and registers by itself (assay_recording, beside this file).
 A mistake in the configuration raises; after that nothing here stops a training.
 """
-import atexit
 import contextlib
 import copy
 import ctypes.util
@@ -31,6 +30,7 @@ import assay_hook_topology
 from assay_hook_config import (Collection, CollectionKeys, CollectionManager, ModeKeys, ReductionConfig, SaveConfig,  # noqa: F401
                                SaveConfigMode, BUILT_IN_NAMES, kind_of_error, with_limit)
 from assay_hook_topology import Layout  # noqa: F401: of save_tensor()
+from assay_recording import ending
 
 modes = ModeKeys
 _GLOBAL = ModeKeys.GLOBAL.value
@@ -67,7 +67,7 @@ _SIGNATURES = {
     "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)], "setting": [_HOOK, _TEXT, _TEXT], "version": [_HOOK, _TEXT, _TEXT], "module": [_HOOK, _TEXT, _TEXT],
     "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "save_scalar_at": [_HOOK, _TEXT, ctypes.c_double, ctypes.c_double],
     "event": [_HOOK, _TEXT, _TEXT, ctypes.c_int64, ctypes.c_int64], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
-    "close": [_HOOK], "phase_begin": [_HOOK], "phase_end": [_HOOK, _TEXT, ctypes.c_int64],
+    "close": [_HOOK], "ended_by": [_HOOK, _TEXT, _TEXT, ctypes.c_int], "phase_begin": [_HOOK], "phase_end": [_HOOK, _TEXT, ctypes.c_int64],
 }
 
 
@@ -220,7 +220,7 @@ class Hook:
         self.save_config = steps or assay_hook_config.steps_of(said[3]) or SaveConfig()
         self.save_config.merge_default_save_config(SaveConfig())
         self.reduction_config = reduction_config or ReductionConfig(save_raw_tensor=True)
-        atexit.register(self.close)
+        ending.watch(self, _lib)
         _live.add(self)
         set_hook(self)
 
@@ -743,7 +743,7 @@ class Hook:
     @_goes_on
     def close(self):
         """Ends the recording. Also called when the process exits."""
-        atexit.unregister(self.close)
+        ending.closing(self)
         if self._forked() or not self._handle:
             return
         if not self._begun:
