@@ -8,6 +8,9 @@
  *           is at the last step that it wrote, its value 1
  *   never   a worker is known to the trial and wrote no step, or fewer are known than the collections file expects;
  *           value = how many are missing. Tested once, if at least two workers wrote
+ *   failed  an exception ended a worker's process while others went on, or ended in order (the fact `failed`). The
+ *           finding is at the last step that it wrote
+ *   crashed an exception ended the processes of all workers: one finding, of the first of them
  *   away    as absent, before the first step or behind the last one of a worker that closed its recording and went
  *           through fewer steps than others (the fact `closed`): it joined later, has fewer data, takes part by turns, or
  *           counts its own steps
@@ -21,7 +24,7 @@
 
 #include "workers.h"
 
-enum { ABSENT, AWAY, KILLED, NEVER };
+enum { ABSENT, AWAY, CRASHED, FAILED, KILLED, NEVER };
 static const assay_param_def params[] = {
     ASSAY_INT_PARAM("num_steps", "1", 1, 1000000, "Consecutive saved steps a worker must miss."),
     {0},
@@ -314,6 +317,73 @@ static int test_closed(const roll *r, assay_verdict *verdict)
     return status;
 }
 
+/* What ended a worker's process, by the fact "NAME WHAT\nNAME WHAT"; NULL: it is not among them. *length: of WHAT. */
+static const char *ended_by(const char *list, const char *name, size_t *length)
+{
+    const size_t n = strlen(name);
+    for (const char *at = list; at; at = strchr(at, '\n'), at += at != NULL)
+        if (strncmp(at, name, n) == 0 && at[n] == ' ') {
+            *length = strcspn(at + n + 1, "\n");
+            return at + n + 1;
+        }
+    return NULL;
+}
+
+/* The worker that the fact names first, of those that wrote. */
+static uint32_t first_failed(const roll *r, const char *failed)
+{
+    uint32_t first = 0;
+    const char *least = NULL;
+    for (uint32_t w = 0; w < r->workers; w++) {
+        size_t length;
+        const char *at = r->worker[w].modes ? ended_by(failed, assay_trial_worker(r->rule->trial, w), &length) : NULL;
+        if (at && (!least || at < least)) {
+            least = at;
+            first = w;
+        }
+    }
+    return first;
+}
+
+/* Where an exception ended the processes of all, one is enough to tell, and the first is the one to look at: others lose
+ * whom they exchange gradients with. */
+static int test_failed(const roll *r, assay_verdict *verdict)
+{
+    enum { ROOM = 400 };
+    const char *failed = assay_trial_fact(r->rule->trial, "failed");
+    uint32_t wrote = 0, ended = 0;
+    int status = ASSAY_OK;
+    size_t length = 0;
+    for (uint32_t w = 0; failed && w < r->workers; w++) {
+        wrote += r->worker[w].modes != 0;
+        ended += r->worker[w].modes != 0 && ended_by(failed, assay_trial_worker(r->rule->trial, w), &length);
+    }
+    const uint32_t first = first_failed(r, failed);
+    const bool all = ended == wrote;
+    for (uint32_t w = all ? first : 0; ended > 0 && status == ASSAY_OK && w < (all ? first + 1 : r->workers); w++) {
+        const char *what = ended_by(failed, assay_trial_worker(r->rule->trial, w), &length);
+        const assay_step_info *last =
+            assay_trial_step(r->rule->trial, assay_trial_find_step(r->rule->trial, r->worker[w].last));
+        char note[ROOM] = "";
+        if (!last)
+            continue;
+        if (what)
+            snprintf(note, sizeof note, "%.*s", (int)length, what);
+        if (what && all && wrote > 1)
+            snprintf(note + strlen(note), sizeof note - strlen(note), ", on %.40s first, of all %" PRIu32,
+                     assay_trial_worker(r->rule->trial, w), wrote);
+        const assay_finding finding = {.step = last->step,
+                                       .tensor = ASSAY_NO_TENSOR,
+                                       .worker = w,
+                                       .test = all ? CRASHED : FAILED,
+                                       .value_unit = all ? CRASHED : FAILED,
+                                       .value = what != NULL,
+                                       .note = note};
+        status = assay_findings_test(assay_verdict_findings(verdict), what != NULL, &finding);
+    }
+    return status;
+}
+
 /* Who wrote from when to when, and who has steps of its own, for the report. */
 static void put_workers(const roll *r, assay_buf *json)
 {
@@ -354,6 +424,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     int status = test_steps(&r, verdict);
     if (status == ASSAY_OK && !assay_param_text(rule->params, "worker"))
         status = test_closed(&r, verdict);
+    if (status == ASSAY_OK && !assay_param_text(rule->params, "worker"))
+        status = test_failed(&r, verdict);
     put_workers(&r, assay_verdict_json(verdict));
     free(r.worker);
     return status;
@@ -372,13 +444,16 @@ const assay_rule_ops assay_rule_missing_worker = {
         "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that "
         "node."),
     .params = params,
-    .tests = ASSAY_TEXTS("absent", "away", "killed", "never"),
+    .tests = ASSAY_TEXTS("absent", "away", "crashed", "failed", "killed", "never"),
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units = ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [AWAY] = "step(s) missed in a row",
-                               [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
+    .value_units =
+        ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [AWAY] = "step(s) missed in a row", [CRASHED] = "time(s)",
+                    [FAILED] = "time(s)", [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
     .sentences = ASSAY_TEXTS([ABSENT] = "{worker} wrote nothing at {when}",
                              [AWAY] = "{worker} has no {when}, and closed its recording after fewer steps than others",
+                             [CRASHED] = "an exception ended the training behind {when}",
+                             [FAILED] = "an exception ended {worker} behind {when}",
                              [KILLED] = "{worker} stopped without closing behind {when}",
                              [NEVER] = "{worker} never wrote anything"),
     .setup = times_setup,

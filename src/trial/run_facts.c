@@ -17,6 +17,7 @@ void assay_run_facts_release(assay_run_facts *facts)
         free(facts->list[i].value);
     }
     free(facts->list);
+    free(facts->failed);
     *facts = (assay_run_facts){0};
 }
 

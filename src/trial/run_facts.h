@@ -30,6 +30,7 @@ typedef struct assay_run_facts {
     uint32_t closed;  /* of the files, those of workers that closed */
     double closed_at; /* of the file that was read last: seconds since 1970, NaN: it was not closed */
     uint64_t passed;  /* of that one: steps of all modes that the worker went through */
+    char *failed;     /* of that one: the exception that ended its process; owned, NULL: none is known */
 } assay_run_facts;
 
 /* Frees what `facts` holds. */

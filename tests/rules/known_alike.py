@@ -11,7 +11,7 @@ import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from answers import case, main, rule  # noqa: E402
-from made import Made  # noqa: E402
+from made import Made, json_bytes  # noqa: E402
 
 INPUT = "inputs"
 OVERFIT = {"patience": 3, "ratio_threshold": 0.3, "rise_threshold": 0.2, "gain_share": 0.25}
@@ -171,6 +171,41 @@ def a_gradient_that_leaves_its_copies(folder):
 def gradients_of_other_shapes(folder):
     """They are parts of one network: none is odd beside another."""
     return outlier(folder, (16, 16, 9)), [rule("parts", "NormSpike", {"status": "NoData"}, **OUTLIER), rule("beside it", "ExplodingTensor", {"status": "NoIssuesFound"})]
+
+
+# -- workers that an exception ended
+
+def failing(folder, failed):
+    """Three workers of ten steps; `failed`: of a worker what its file says of its end."""
+    made = Made(folder, 3)
+    for s in range(10):
+        made.step(s, "TRAIN", s, {"worker_%d" % w: {"x": 1.0} for w in range(3)})
+    for w in range(3):
+        made.put("run/worker_%d.json" % w, json_bytes({"worker": "worker_%d" % w, "ended": "2001-09-09T01:46:59Z", "closed": 1e9 + 9.5 - w, "failed": failed.get(w)}))
+    return made.end()
+
+
+OF_SHAPE = {"type": "ValueError", "message": "shape\n(3,)", "mode": "TRAIN", "mode_step": 9, "step": 9}
+
+
+@case
+def one_worker_fails(folder):
+    return failing(folder, {1: OF_SHAPE}), [rule("fails", "MissingWorker", lambda e: (e["first"]["step"], e["first"]["worker"], e["first"]["test"], e["first"]["note"]) == (
+        9, "worker_1", "failed", "ValueError: shape (3,), in TRAIN step 9") and e["findings_total"] == 1)]
+
+
+@case
+def all_workers_fail(folder):
+    """The last one closed first."""
+    return failing(folder, {w: OF_SHAPE for w in range(3)}), [rule("fail", "MissingWorker", lambda e: (e["first"]["worker"], e["first"]["test"]) == ("worker_2", "crashed") and
+                                                                   "on worker_2 first, of all 3" in e["first"]["note"] and e["findings_total"] == 1)]
+
+
+@case
+def workers_that_end_oddly(folder):
+    """Of other kinds than the hook writes, or interrupted."""
+    odd = {0: {"type": 3, "message": []}, 1: "ValueError", 2: {"type": "KeyboardInterrupt", "message": ""}}
+    return failing(folder, odd), [rule("end", "MissingWorker", {"status": "NoIssuesFound"})]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "format/smdebug/smdebug.h"
 #include "trial/names.h"
 
@@ -71,7 +72,8 @@ static bool is_scalar(const cJSON *item)
 /* Whose file it is: no fact of the run. */
 static bool is_label(const char *key)
 {
-    static const char *const labels[] = {"schema", "worker", "rank", "workers", "closed", "crc32c"};
+    static const char *const labels[] = {"schema", "worker", "rank",    "workers",
+                                         "closed", "failed", "passing", "crc32c"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
         if (strcmp(key, labels[i]) == 0)
             return true;
@@ -199,6 +201,40 @@ static uint64_t passed_steps(const cJSON *document)
     return passed;
 }
 
+/* "ValueError: no such file, in TRAIN step 31", on one line; NULL where the process ended in order. *status: ASSAY_ENOMEM
+ * without memory. */
+static char *failed_text(const cJSON *document, int *status)
+{
+    enum { TYPE = 100, MESSAGE = 170 };
+    const cJSON *failed = cJSON_GetObjectItemCaseSensitive(document, "failed");
+    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(failed, "type"));
+    const char *message = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(failed, "message"));
+    const char *mode = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(failed, "mode"));
+    const cJSON *step = cJSON_GetObjectItemCaseSensitive(failed, "mode_step");
+    int64_t number = 0;
+    assay_buf text = ASSAY_BUF(1024);
+    if (!type || !*type)
+        return NULL;
+    assay_put_bytes(&text, type, assay_utf8_cut(type, TYPE));
+    if (message && *message) {
+        assay_put_format(&text, ": ");
+        assay_put_bytes(&text, message, assay_utf8_cut(message, MESSAGE));
+    }
+    bool known = false;
+    for (int m = ASSAY_MODE_TRAIN; mode && m < ASSAY_MODES; m++)
+        known = known || strcmp(mode, mode_names[m]) == 0;
+    if (known && step && assay_json_i64(step, &number) && number >= 0)
+        assay_put_format(&text, ", in %s step %" PRId64, mode, number);
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < 0x20 || text.data[i] == 0x7f)
+            text.data[i] = ' ';
+    char *made =
+        assay_buf_status(&text) == ASSAY_OK ? assay_copy_bytes_as_text((const char *)text.data, text.size) : NULL;
+    *status = made ? *status : ASSAY_ENOMEM;
+    assay_buf_release(&text);
+    return made;
+}
+
 int assay_run_json_add(assay_run_facts *facts, const char *file, const void *text, size_t size,
                        assay_problems *problems)
 {
@@ -225,6 +261,10 @@ int assay_run_json_add(assay_run_facts *facts, const char *file, const void *tex
     facts->files++;
     facts->closed_at = closed_at(document);
     facts->passed = passed_steps(document);
+    free(facts->failed);
+    facts->failed = NULL;
+    if (status == ASSAY_OK && !isnan(facts->closed_at))
+        facts->failed = failed_text(document, &status);
     facts->closed += cJSON_IsString(cJSON_GetObjectItemCaseSensitive(document, "ended"));
     cJSON_Delete(document);
     return status;
@@ -236,6 +276,14 @@ static bool is_facts_name(const char *name)
 {
     size_t length = strlen(name);
     return name[0] != '.' && length > 5 && length < PATH_ROOM / 2 && strcmp(name + length - 5, ".json") == 0;
+}
+
+/* Takes the text that assay_run_json_add() left for the caller. */
+static char *take_failed(assay_run_facts *facts)
+{
+    char *failed = facts->failed;
+    facts->failed = NULL;
+    return failed;
 }
 
 static int read_file(assay_store *store, const char *name, assay_run_facts *out, assay_problems *problems)
@@ -280,12 +328,51 @@ static int put_unclosed(assay_run_facts *facts, assay_buf *list)
     return status;
 }
 
-/* A worker that closed, when, and after how many steps. */
+/* A worker that closed, when, after how many steps, and of what its process ended. */
 typedef struct leave {
     const char *file; /* its name; borrowed */
     double at;
     uint64_t passed;
+    char *failed; /* owned; NULL: of nothing that is known */
 } leave;
+
+static int by_time(const void *a, const void *b)
+{
+    const leave *x = a, *y = b;
+    const bool unknown_x = isnan(x->at), unknown_y = isnan(y->at);
+    return unknown_x || unknown_y ? unknown_x - unknown_y : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Those whose process ended by an exception, the first one first: the fact `failed`, a line "worker_1 ValueError: ..." of
+ * each. Those that somebody interrupted: the fact `interrupted`, "worker_0, worker_1". Brings the list into order. */
+static int put_failed(assay_run_facts *facts, leave *list, size_t count)
+{
+    static const char interrupt[] = "KeyboardInterrupt";
+    assay_buf failed = ASSAY_BUF(ASSAY_RUN_JSON_MOST), stopped = ASSAY_BUF(ASSAY_RUN_JSON_MOST);
+    int status = ASSAY_OK;
+    if (count > 1)
+        qsort(list, count, sizeof *list, by_time);
+    for (size_t i = 0; i < count; i++) {
+        if (!list[i].failed)
+            continue;
+        if (strncmp(list[i].failed, interrupt, sizeof interrupt - 1) == 0) {
+            put_worker(list[i].file, &stopped);
+            continue;
+        }
+        assay_put_format(&failed, "%s%.*s %s", failed.size ? "\n" : "", (int)(strlen(list[i].file) - strlen(".json")),
+                         list[i].file, list[i].failed);
+    }
+    if (failed.size > 0 && assay_buf_status(&failed) == ASSAY_OK)
+        status = assay_run_facts_put(facts, assay_copy_text("failed"),
+                                     assay_copy_bytes_as_text((const char *)failed.data, failed.size));
+    if (status == ASSAY_OK && stopped.size > 0 && assay_buf_status(&stopped) == ASSAY_OK)
+        status = assay_run_facts_put(facts, assay_copy_text("interrupted"),
+                                     assay_copy_bytes_as_text((const char *)stopped.data, stopped.size));
+    assay_run_facts_sort(facts);
+    assay_buf_release(&failed);
+    assay_buf_release(&stopped);
+    return status;
+}
 
 /* Those that closed after fewer steps than another: the fact `closed`, "worker_1 1764291930.123, worker_3 ...". */
 static int put_closed(assay_run_facts *facts, const leave *list, size_t count)
@@ -337,11 +424,14 @@ int assay_run_json_read(assay_store *store, assay_run_facts *out, assay_problems
         files++;
         status = read_file(store, names.name[i], &facts, problems);
         if (facts.files > before)
-            left[leaves++] = (leave){names.name[i], facts.closed_at, facts.passed};
+            left[leaves++] = (leave){names.name[i], facts.closed_at, facts.passed, take_failed(&facts)};
         if (facts.files > before && facts.closed == closed)
             put_worker(names.name[i], &unclosed);
     }
     ASSAY_THEN(status, put_closed(&facts, left, leaves));
+    ASSAY_THEN(status, put_failed(&facts, left, leaves));
+    for (size_t i = 0; i < leaves; i++)
+        free(left[i].failed);
     if (status == ASSAY_OK)
         status = put_unclosed(&facts, &unclosed);
     else

@@ -16,7 +16,8 @@ enum { SAID_TRIALS = 8, SAID_SETTINGS = 3, SAID_BYTES = 60 };
 /* When and where a run was, and with which words it was started, differs without meaning anything. */
 static bool is_passing(const char *name)
 {
-    static const char *const names[] = {"started", "ended", "closed", "directory", "slurm_job", "command"};
+    static const char *const names[] = {"started",   "ended",   "closed", "directory",
+                                        "slurm_job", "command", "failed", "interrupted"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -92,6 +92,8 @@ static void put_log(const assay_log_facts *log, doc *d)
 
 static const char *end_of(const assay_catalog *catalog)
 {
+    if (assay_run_fact_of(&catalog->facts, "interrupted"))
+        return "was interrupted";
     if (catalog->ended)
         return "has ended";
     if (!catalog->log.kind)
@@ -115,6 +117,11 @@ void sections_put_head(const assay_trial_outcome *trial, doc *d)
     doc_put(d, "%" PRIu32, assay_trial_tensors(trial->info));
     doc_fact(d, "training");
     doc_put(d, "%s", end_of(&trial->catalog));
+    const char *failed = assay_run_fact_of(&trial->catalog.facts, "failed");
+    if (failed) {
+        doc_fact(d, "exception");
+        doc_put_text(d, failed, strcspn(failed, "\n"));
+    }
     if (trial->catalog.log.kind)
         put_log(&trial->catalog.log, d);
 }

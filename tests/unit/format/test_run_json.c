@@ -55,9 +55,42 @@ static void test_modules_that_differ(void)
     assay_problems_release(&problems);
 }
 
+static void test_what_ended_it(void)
+{
+    static const struct {
+        const char *failed, *is;
+    } of[] = {
+        {"{\"type\": \"ValueError\", \"message\": \"a\\nb\\u0007\", \"mode\": \"TRAIN\", \"mode_step\": 7}",
+         "ValueError: a b , in TRAIN step 7"},
+        {"{\"type\": \"ValueError\", \"mode\": \"OTHER\", \"mode_step\": 7}", "ValueError"},
+        {"{\"type\": \"E\", \"message\": \"\", \"mode\": \"EVAL\", \"mode_step\": -7}", "E"},
+        {"{\"type\": \"\", \"message\": \"m\"}", NULL},
+        {"{\"type\": 4}", NULL},
+        {"[1]", NULL},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assay_run_facts facts = {0};
+        assay_problems problems;
+        char text[400];
+        assay_problems_init(&problems);
+        for (int ended = 0; ended < 2; ended++) {
+            snprintf(text, sizeof text, "{\"failed\": %s%s}", of[i].failed,
+                     ended ? ", \"ended\": \"2001-09-09T01:46:59Z\", \"closed\": 1" : "");
+            CU_ASSERT_EQUAL(assay_run_json_add(&facts, "f", text, strlen(text), &problems), ASSAY_OK);
+            CU_ASSERT_EQUAL(facts.failed != NULL, ended && of[i].is);
+        }
+        if (facts.failed)
+            CU_ASSERT_STRING_EQUAL(facts.failed, of[i].is);
+        CU_ASSERT_EQUAL(problems.total, 0);
+        assay_run_facts_release(&facts);
+        assay_problems_release(&problems);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"more modules than there is room for", test_many_modules},
+                           {"what ended a process", test_what_ended_it},
                            {"modules of two workers", test_modules_that_differ},
                            CU_TEST_INFO_NULL};
     return unit_main("format/run_json", tests);
