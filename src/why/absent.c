@@ -109,7 +109,9 @@ static bool has_lost_others(const why_scene *s, const why_item *item)
 static int how_likely_first(const why_scene *s, const why_item *i)
 {
     const int named = why_how_well_named(i);
-    return named + (named >= 2 && i->rank >= 0 && !has_lost_others(s, i) ? 2 : 0);
+    if (named < 2 || i->rank < 0 || has_lost_others(s, i))
+        return named;
+    return named + (i->event->code > 1 ? 4 : 2); /* an exception of Python, as that of who lost others, ends with 1 */
 }
 
 /* The rank that all others lost, and the output that it wrote; -1 where not all others say so, or several do not. -2:

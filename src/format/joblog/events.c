@@ -290,6 +290,18 @@ static const joblog_match *complete_match(const joblog_reader *r, const joblog_l
     return out;
 }
 
+/* Where tasks of Slurm are launchers of nodes, srun speaks of these; and how many ranks the nodes before a launcher have is not known. */
+static void take_agents(const joblog_line *line, assay_log_event *e)
+{
+    const assay_signature *signature = assay_signature_of(e->signature);
+    if (signature && strncmp(signature->id, "srun_", 5) == 0) {
+        e->rank = -1;
+        e->ranks[0] = '\0';
+    }
+    if (line->prefix.agent > 0)
+        e->local_rank = -1;
+}
+
 /* Does it pass on an exception of another process, which follows: "FileNotFoundError: Caught FileNotFoundError in DataLoader
  * worker process 2."? That one says more. */
 static bool is_of_another(const joblog_line *line)
@@ -319,8 +331,8 @@ int joblog_event_add(joblog_reader *r, const joblog_line *line, assay_log_event 
     take_job(line, &e);
     take_seat(line, match, &e);
     take_groups(match, &e);
-    if (r->per_node == JOBLOG_AGENTS && line->prefix.agent > 0)
-        e.local_rank = -1; /* how many ranks the nodes before have is not known */
+    if (r->per_node == JOBLOG_AGENTS)
+        take_agents(line, &e);
     if (e.scope == ASSAY_LOG_JOB && !e.node[0] && assay_signature_is_of_pod(e.signature))
         joblog_take_pod(r, line, &e);
     const int64_t pid = e.role == ASSAY_LOG_NOISE && e.scope == ASSAY_LOG_JOB ? group_number(match, GROUP_pid) : -1;
