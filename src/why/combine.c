@@ -681,7 +681,7 @@ static bool tell(why_scene *s)
                     (s->item.list[k].event->ending == ASSAY_ENDING_collective_timeout && !s->item.list[k].survived);
         for (size_t k = 0; k < s->item.count && !waits; k++)
             if (s->item.list[k].survived && s->item.list[k].event->in_traceback && !s->item.list[k].event->ignored &&
-                is_at_end(s, &s->item.list[k]) && !why_dies_later(s, &s->item.list[k]))
+                !s->item.list[k].inside && is_at_end(s, &s->item.list[k]) && !why_dies_later(s, &s->item.list[k]))
                 s->item.list[k].survived = false;
         cause = find_cause(s);
     }

@@ -45,6 +45,7 @@ typedef struct why_group { /* items of one rank; of -1, of those without one */
     size_t crashes;      /* by a signal of its own */
     bool killed;         /* by signal 9, before a launcher says that any other ended */
     bool ended;          /* with a code of its own, as the launcher says */
+    bool stopped;        /* by its launcher, and not by itself */
     /* of those that ended something, as combine.c sums them up */
     bool speaks; /* one may be why its program aborted itself */
     int least;   /* level of a cause; INT_MAX */

@@ -146,6 +146,12 @@ bool why_judge(why_scene *s, const why_item *cause)
         why->certainty = why->certainty > WHY_POSSIBLE ? WHY_POSSIBLE : why->certainty;
         made = why_add_text(&why->reason, "its kind is guessed from words that no signature knows");
     }
+    if (made && why->certainty == WHY_LIKELY && cause->inside && why->ranks_seen > 1 && !cause->named &&
+        !s->by_rank.group.list[cause->group].ended) {
+        why->certainty = WHY_POSSIBLE;
+        made = why_add_text(&why->reason,
+                            "its program caught it and wrote it out, and no launcher says that it ended then");
+    }
     const why_place *place = &why->places.list.list[cause->event->file];
     if (made && place->base >= 0 && cause->rank >= 0) { /* elastic launchers may deal them out otherwise */
         why->certainty = why->certainty == WHY_CERTAIN ? WHY_LIKELY : why->certainty;

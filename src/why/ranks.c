@@ -49,6 +49,34 @@ static bool take_finished(const assay_why *why, why_ranks *r)
     return made;
 }
 
+static why_group *group_of(why_ranks *r, int64_t rank)
+{
+    size_t low = 0, high = r->group.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (r->group.list[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->group.count && r->group.list[low].rank == rank ? &r->group.list[low] : NULL;
+}
+
+/* Whom a launcher stopped: the ranks that an event names. False without memory. */
+static bool take_stopped(why_ranks *r, const why_item *i)
+{
+    why_link named = {.time = NAN};
+    const bool made = why_add_item(&named, i);
+    for (size_t k = 0; k < named.rank.count; k++) {
+        why_group *group = group_of(r, named.rank.list[k]);
+        if (group)
+            group->stopped = true;
+    }
+    free(named.rank.list);
+    free(named.node.list);
+    return made;
+}
+
 bool why_ranks_make(why_scene *s)
 {
     why_ranks *r = &s->by_rank;
@@ -90,7 +118,11 @@ bool why_ranks_make(why_scene *s)
         const bool stops =
             e->scope == ASSAY_LOG_JOB && e->ending == ASSAY_ENDING_signal && (i->rank >= 0 || e->ranks[0]);
         i->late = stops && i->file == stopped;
-        stopped = stops && e->role == ASSAY_LOG_CONSEQUENCE ? i->file : stopped;
+        if (stops && e->role == ASSAY_LOG_CONSEQUENCE) {
+            stopped = i->file;
+            if (!take_stopped(r, i))
+                return false;
+        }
         const bool first = i->file != ended && e->ending == ASSAY_ENDING_signal && e->role == ASSAY_LOG_EITHER;
         if (first && i->rank >= 0 && !e->ranks[0] && (e->scope == ASSAY_LOG_JOB || e->code == 9))
             r->group.list[i->group].killed = true;
@@ -132,6 +164,8 @@ bool why_dies_later(const why_scene *s, const why_item *i)
     const why_group *group = &r->group.list[i->group];
     const size_t number = (size_t)(i - s->item.list);
     const bool raised = i->event->in_traceback;
+    if (i->rank >= 0 && group->stopped && (!raised || i->inside) && !is_before_crash(i->event->ending))
+        return true; /* its launcher ended it */
     if (i->rank < 0 || (!raised && i->event->role != ASSAY_LOG_CAUSE))
         return false;
     if (group->killed && !is_before_crash(i->event->ending))
