@@ -98,6 +98,11 @@ CASES = {
     # numbers that srun put in front of what launchers of nodes pass on are none of ranks
     "launchers of nodes": (AGENTS + ROOT_CAUSE, "data", [3], "encoding", None),
     "launchers of nodes, and no root cause": (AGENTS, "data", [], "encoding", "rank 1"),
+    "launchers of nodes, one rank silent": (["%d: | r%02d | step %d loss 0.1" % (r // 2, r, n) for n in range(90, 99) for r in range(4)]
+        + ["%d: %s" % (node, line) for node in (0, 1) for line in raised("RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711")]
+        + ["0: " + line for line in ("Failures:", "[1]:", "  time      : 2026-12-01_02:38:12", "  host      : n1", "  rank      : 1 (local_rank: 1)", "  exitcode  : 4 (pid: 225)", "  error_file: <N/A>", "  traceback : none", "----")]
+        + [line.replace("1: ", "0: ", 1).replace("n2", "n1").replace("rank      : 3 (local_rank: 1)", "rank      : 0 (local_rank: 0)") for line in ROOT_CAUSE] + ["srun: error: n1: task 0: Exited with exit code 1"],
+        "launcher", [1], "exit code 4", None),
     "a job of one task a node, cancelled": (["0: step %d" % n for n in range(9)] + ["srun: error: n1: task 0: Exited with exit code 1", "srun: error: n2: task 1: Exited with exit code 1",
                                             "0: slurmstepd-n1: error: *** JOB 7 ON n1 CANCELLED AT 2026-12-01T02:37:38 ***"], "cancelled", [], "the job was cancelled", "rank 0 was"),
     # who sends such a signal wants what ends by it to end
@@ -110,6 +115,12 @@ CASES = {
     "a watcher ends what stands still": (HEAD + ["[ERROR] watch: rank 28 has no heartbeat, terminating it with SIGKILL"], "signal", [28], "possibly", None),
     "a barrier names who is missing": (["[rank%d]: %s" % (r, line) for r in (0, 2) for line in (*raised("jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: a. Timed out task names:"),
                                                                                                 "/job:jax_worker/replica:0/task:1")], "network", [1], "rank 1", None),
+    "a command with a limit": (HEAD + steps(0, 9) + ["timeout: sending signal TERM to command 'bash'"], "time_limit", [], "timeout", None),
+    "a daemon of PALS": (["[rank%d]: %s" % (r, line) for r in (0, 1) for line in raised("RuntimeError: [../gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:4711")] + ["n2: shepherd died from signal 9"],
+                         "node_failure", [], "n2", None),
+    # who was stopped by its launcher did not end of what it wrote before
+    "a remark, and stopped": (["3: could not open the cache: [Errno 2] No such file or directory: '/cache/x.lock'; building it", "3: mesh: opened", "srun: error: n2: task 2: Killed", "srun: error: n2: task 3: Terminated",
+                               "srun: error: n1: tasks 0-1: Terminated"], "signal", [2], "signal 9", None),
     # of exceptions one behind the other the first one whose kind is known
     "a chain whose second kind is known": (("\n".join(CHAIN) % ("EOFError: short", "tarfile.ReadError: unexpected end of data")).split("\n"), "data", [], "archive", "EOFError"),
     "a chain that begins with a fault of the program": (("\n".join(CHAIN) % ("KeyError: 'x'", "tarfile.ReadError: unexpected end of data")).split("\n"), "exception", [], "KeyError", None),
