@@ -338,14 +338,15 @@ static bool was_another(const checkpoint *p, const checkpoint *beside, const cha
     char known[ASSAY_PATH_ROOM];
     bool foreign = false, was = false;
     if (*plain == '.' &&
-        snprintf(known, sizeof known, "%.*s%s", (int)(plain - name), name, plain + 1) < (int)sizeof known)
-        return has(beside, known, p->step) && !has(p, known, p->step);
-    for (const char *at = plain; *at; at++)
+        snprintf(known, sizeof known, "%.*s%s", (int)(plain - name), name, plain + 1) < (int)sizeof known &&
+        has(beside, known, p->step) && !has(p, known, p->step))
+        return true;
+    for (const char *at = name; *at; at++)
         foreign = foreign || (unsigned char)*at >= 0x80;
     const uint32_t count = assay_dict_count(beside->names);
     for (uint32_t i = 0; count <= NAMES_MOST && i < count && !was; i++) {
         const char *other = assay_dict_name(beside->names, i, NULL);
-        was = (foreign || strcasecmp(name, other) == 0) && assay_path_looks_like(plain, assay_path_name(other)) &&
+        was = (foreign || strcasecmp(name, other) == 0) && assay_path_looks_like(name, other) &&
               !has(p, other, beside->step);
     }
     return was;
