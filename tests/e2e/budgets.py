@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import sys
 import tempfile
 import zipfile
@@ -228,6 +229,34 @@ def workers_of_a_recording(folder, n):
     made.step(1, "TRAIN", 1, {w: {"x.weight": [1.0]} for w in made.workers}).end()
 
 
+def event_files_without_an_index(folder, n):
+    made = Made(folder, n // 20, {"weights": "weight"})
+    made.step(1, "TRAIN", 1, {w: {"x.weight": [1.0]} for w in made.workers}).end()
+    for file in sorted(folder.glob("index/*/*.json"))[::2]:
+        file.unlink()
+
+
+def ranks_in_each_others_place(folder, n):
+    ranks = n // 20 // 2 * 2
+    for rank in range(ranks):
+        place = folder / "iter_0000007" / ("mp_rank_%03d" % (rank ^ 1))
+        place.mkdir(parents=True)
+        arguments = {"tensor_model_parallel_size": ranks, "pipeline_model_parallel_size": 1, "world_size": ranks, "rank": rank}
+        with zipfile.ZipFile(place / "model_optim_rng.pt", "w") as file:
+            file.writestr("model_optim_rng/data.pkl", pickle.dumps({"iteration": 7, "model": {}, "args": arguments}, protocol=2))
+            file.writestr("model_optim_rng/version", "3\n")
+
+
+def fronts_of_an_output(folder, n):
+    lines = ["node%d worker-%d> %s" % (i, i, text) for text in ("Traceback (most recent call last):", '  File "/a/train.py", line 7, in step', "ValueError: bad value") for i in range(n)]
+    logs.write(folder / "out.log", "\n".join(lines) + "\n")
+
+
+def last_words_of_outputs(folder, n):
+    for rank in range(n // 4):
+        logs.write(folder / ("rank_%d.log" % rank), "step 1 loss 2.0\nAbc%dFailed: no %s left on %d\n" % (rank, "xyz"[rank % 3] * 5, rank))
+
+
 def names_of_a_collection(folder, n):
     Made(folder, 1, {"weights": "weight"}).step(1, "TRAIN", 1, {"x.weight": [1.0]}).end()
     path = next((folder / "collections").rglob("*.json"))
@@ -312,8 +341,8 @@ GROWTH = {"ls": (tensors_of_a_header, entries_of_a_zip, nodes_of_a_pickle, stora
                  workers_of_a_recording, names_of_a_collection, collections_of_a_recording, pieces_of_a_topology, arrays_of_a_tree, steps_of_a_tree, metrics_of_mlflow,
                  records_of_a_run_log, scalars_of_an_event_file, history_of_a_trainer, rows_of_a_database, missing_shards, tensors_in_other_shards, unknown_keys, series_of_a_log, steps_of_a_log, restarts_of_a_log, names_in_lines,
                  rows_of_json, numbers_in_front, columns_of_a_table, calls_of_a_dump, tensor_parallel_ranks, workers_of_a_topology),
-          "verify": (files_of_a_seal, pieces_of_a_distributed_checkpoint, arrays_of_a_tree, tensor_parallel_ranks, checkpoints_of_a_series, checkpoints_with_a_frozen_file),
-          "why": (rows_of_slurm, outputs_of_a_job, dumps_of_a_job, open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
+          "verify": (event_files_without_an_index, ranks_in_each_others_place, files_of_a_seal, pieces_of_a_distributed_checkpoint, arrays_of_a_tree, tensor_parallel_ranks, checkpoints_of_a_series, checkpoints_with_a_frozen_file),
+          "why": (fronts_of_an_output, last_words_of_outputs, rows_of_slurm, outputs_of_a_job, dumps_of_a_job, open_tracebacks, tracebacks_without_an_end, failures_of_a_launcher),
           "run --dry-run": (logs_of_a_directory,),
           "run": (tensors_of_an_index, steps_of_a_recording, workers_of_a_recording, arrays_of_a_tree, events_of_a_profiler, spans_of_a_profiler, recorded_calls, recorded_groups, ranks_with_dumps, steps_of_traces, ranks_with_traces)}
 
@@ -335,7 +364,7 @@ def growth(b):
         b.checks.expect(exponent < 1.2, "%s, %s: it grows with the power %.2f" % (command, make.__name__, exponent))
 
 
-def pickles(b):
+def pickles_within(b):
     """A pickle takes no more than half of --memory, and is refused before it is inflated where it is larger."""
     for name, code, text in (("nodes", b"}0" * (6 << 20), "takes more memory"), ("bytes", b"}0" * (24 << 20), "more than half of --memory")):
         folder = b.folder / ("pickle-" + name)
@@ -420,7 +449,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         b = Bench(args.assay, args.count, os.path.realpath(folder))
-        for case in ((growth,) if args.count else ()) + (pickles, topologies) + (() if args.no_curl else (pages, prepared_outputs)):
+        for case in ((growth,) if args.count else ()) + (pickles_within, topologies) + (() if args.no_curl else (pages, prepared_outputs)):
             case(b)
     b.checks.done()
 
