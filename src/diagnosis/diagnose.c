@@ -201,11 +201,14 @@ static bool did_not_come_down(const assay_course_facts *facts)
 static bool has_level(const assay_evidence *e, const assay_course_facts *facts)
 {
     static const char *const of_classes[] = {"CrossEntropy", "NLLLoss", "BCE"};
-    static const double FAR = 10, GAIN = 2;
+    static const double FAR = 10, GAIN = 2, NOISE = 4;
     for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
         if (strstr(e->tensor, of_classes[i]))
             return true;
-    return facts->loss_first != 0 && facts->loss_last > (facts->loss_first > 0 ? FAR : GAIN) * fabs(facts->loss_first);
+    if (facts->loss_first > 0)
+        return facts->loss_last > FAR * facts->loss_first;
+    return -facts->loss_first > NOISE * facts->loss_error &&
+           facts->loss_last > -GAIN * facts->loss_first; /* no swing */
 }
 
 /* All weights were equal before the first update, and some still are: the others are left out of the exchange. */

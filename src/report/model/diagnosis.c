@@ -275,7 +275,8 @@ static int count_tensors(const gathering *g, const assay_finding *first, assay_e
         const uint32_t weighted = assay_trial_weighted_modules(info); /* of another network, which was not recorded */
         e->alike = weighted > e->alike ? weighted : e->alike;
     }
-    if (of_kind < e->alike && of_role > e->alike) /* a weight and its bias are not all of two weights */
+    /* a weight and its bias are not all of two weights, nor does one with a name of its own stand for all */
+    if ((of_kind < e->alike || e->alike == 1) && of_role > e->alike)
         e->alike = of_role;
     free(seen);
     return ASSAY_OK;

@@ -266,7 +266,8 @@ static void test_levels(void)
                  {"energy_loss", 2, 2, false, true, true},
                  {"objective_loss", -10, 27, false, false, true},
                  {"objective_loss", -10, 15, false, false, false},
-                 {"objective_loss", 0, 15, false, false, false}};
+                 {"objective_loss", 0, 15, false, false, false},
+                 {"objective_loss", -1.5, 15, false, false, false}};
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
         assay_course_facts facts = NO_FACTS;
         assay_evidence list[] = {evidence_of(0, "LossNotDecreasing", "", 90, ASSAY_ROLE_LOSS),
@@ -276,6 +277,7 @@ static void test_levels(void)
         list[0].unasked = list[1].unasked = !turns[turn].asked;
         facts.loss_first = facts.loss_least = turns[turn].first;
         facts.loss_last = turns[turn].last;
+        facts.loss_error = 0.5;
         diagnose(list, turns[turn].witness ? 2 : 1, &facts, &d);
         CU_ASSERT_EQUAL(d.cause[0].wrong, turns[turn].wrong);
         assay_diagnosis_release(&d);
