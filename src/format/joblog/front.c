@@ -20,18 +20,34 @@ static size_t front_length(const char *form, const char *line, size_t length)
     return at;
 }
 
-/* The number behind a word, with few bytes between; -1. */
-static int64_t number_behind(const char *low, size_t length, const char *word)
+/* Does "local_" stand before that byte, or "local"? */
+static bool is_local(const char *low, size_t at)
 {
-    const char *at = joblog_find(low, length, word);
-    size_t from = at ? (size_t)(at - low) + strlen(word) : length;
-    int64_t value = 0;
-    while (from < length && strchr(" :=-_/[(", low[from]))
-        from++;
-    if (from >= length || !assay_is_digit(low[from]))
-        return -1;
-    for (size_t digits = 0; from < length && digits < 7 && assay_is_digit(low[from]); from++, digits++)
-        value = 10 * value + (low[from] - '0');
+    static const char word[] = "local";
+    const size_t size = sizeof word - 1;
+    return (at >= size && memcmp(low + at - size, word, size) == 0) ||
+           (at > size && memcmp(low + at - size - 1, word, size) == 0);
+}
+
+int64_t joblog_number_behind(const char *low, size_t length, const char *word)
+{
+    const size_t size = strlen(word);
+    int64_t value = -1;
+    for (const char *at = low; value < 0 && (at = joblog_find(at, length - (size_t)(at - low), word)) != NULL; at++) {
+        size_t from = (size_t)(at - low) + size, digits = 0;
+        if (strcmp(word, "rank") == 0 && is_local(low, (size_t)(at - low)))
+            continue;
+        if (from + 1 < length && memcmp(low + from, "id", 2) == 0)
+            from += 2; /* "RankID:3" */
+        if (from < length && (low[from] == '-' || low[from] == '_'))
+            from++; /* "rank-3"; "rank: -1" is none */
+        while (from < length && low[from] && strchr(" :=/[(#", low[from]))
+            from++;
+        int64_t number = 0;
+        for (; from < length && digits < 7 && assay_is_digit(low[from]); from++, digits++)
+            number = 10 * number + (low[from] - '0');
+        value = digits > 0 ? number : -1;
+    }
     return value;
 }
 
@@ -93,9 +109,9 @@ size_t joblog_front_read(const joblog_reader *r, const char *line, size_t length
     joblog_prefix_read(line, size, out);
     out->rank = out->local_rank = -1;
     for (size_t i = 0; i < sizeof locals / sizeof *locals && out->local_rank < 0; i++)
-        out->local_rank = number_behind(low, small, locals[i]);
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && out->rank < 0 && (i > 0 || out->local_rank < 0); i++)
-        out->rank = number_behind(low, small, ranks[i]);
+        out->local_rank = joblog_number_behind(low, small, locals[i]);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && out->rank < 0; i++)
+        out->rank = joblog_number_behind(low, small, ranks[i]);
     if (out->rank < 0 && out->local_rank < 0)
         out->rank = number_alone(low, small);
     if (out->rank < 0 && out->local_rank < 0)

@@ -420,6 +420,9 @@ int joblog_read_end(joblog_reader *r);
 
 /* ---- vocabulary.c: words that errors have in common ---- */
 
+/* What it says that a process ended with an exit code, -N or 128 + N where signal N ended it: a crash, or a signal that somebody sent. False:
+ * it is the program's own code. */
+bool joblog_ending_of_code(int64_t code, assay_ending *ending, assay_log_role *role);
 /* Guesses what kind of ending words speak of. False: they do not say. */
 bool joblog_guess(const char *text, size_t length, assay_ending *ending, assay_log_role *role);
 /* Does a line speak of an error, by its level or by its words, and not of one that was met and passed? */
@@ -440,6 +443,9 @@ bool joblog_has_signature(const joblog_reader *r, const joblog_line *line);
 void joblog_front_learn(joblog_reader *r, const joblog_line *line);
 /* Takes what was learned from a line: how many bytes it has; 0: the line begins otherwise. */
 size_t joblog_front_read(const joblog_reader *r, const char *line, size_t length, joblog_prefix *out);
+/* The number behind a word that names whose a line is, "rank 3", "worker-3", in small letters, with few bytes between; -1. That of a
+ * local rank is none of a rank. */
+int64_t joblog_number_behind(const char *low, size_t length, const char *word);
 /* Copies the name of a node, up to its first '.', that a line begins with, "n2.cluster.org: ", where it has a digit. */
 void joblog_node_in_front(const char *front, size_t length, char *node, size_t room);
 

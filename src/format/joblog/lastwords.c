@@ -14,7 +14,8 @@
 enum {
     PLAIN_MOST = 3, /* lines behind an error that say nothing of one */
     LOOKED_MOST = 400,
-    LOOK_BACK = 64 << 10
+    LOOK_BACK = 64 << 10,
+    LOOKED_BYTES = 1000 /* of a line */
 };
 
 typedef struct words { /* of a row */
@@ -84,23 +85,13 @@ static bool is_known(const joblog_reader *r, const joblog_line *line)
     return false;
 }
 
-/* A rank that words name, "[rank 3, channel 0]", "Rank:3", "rank=3", "task:3"; -1. */
+/* A rank that words name, "[rank 3, channel 0]", "Rank:3", "/task:3"; -1. */
 static int64_t rank_in(const char *text, size_t length)
 {
-    static const char *const names[] = {"ank", "/task:"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *at = joblog_find(text, length, names[i]);
-        size_t from = at ? (size_t)(at - text) + strlen(names[i]) : length;
-        while (from < length && strchr(" :=#[I", text[from]))
-            from += text[from] == 'I' && from + 1 < length ? 2 : 1; /* "RankID:3" */
-        int64_t rank = 0;
-        size_t digits = 0;
-        for (; from < length && digits < 7 && assay_is_digit(text[from]); from++, digits++)
-            rank = 10 * rank + (text[from] - '0');
-        if (digits > 0)
-            return rank;
-    }
-    return -1;
+    char low[LOOKED_BYTES];
+    const size_t size = joblog_lower(text, length, low, sizeof low);
+    const int64_t rank = joblog_number_behind(low, size, "rank");
+    return rank >= 0 ? rank : joblog_number_behind(low, size, "/task");
 }
 
 static void keep_rank(words *w, int64_t rank)

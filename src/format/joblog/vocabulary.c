@@ -3,6 +3,7 @@
  *
  * The words are those of strerror(), of signals and exit codes, of the status codes of CUDA, HIP, gRPC and abseil, and of what
  * schedulers and file systems call their limits. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,26 +167,17 @@ static const entry ENTRIES[] = {
     {ASSAY_ENDING_crash,
      ASSAY_LOG_CAUSE,
      {"segmentation fault|segfault|sigsegv|sigbus|bus error|sigill|illegal instruction|sigfpe|"
-      "floating point exception|access violation|stack overflow|=signal 11|=signal 7|=signal 4|"
-      "=signal 8|code 139|code 135|code 132|code 136|code -11|code -7|code -8|code -4|"
-      "exitcode 139|exitcode 135"}},
+      "floating point exception|access violation|stack overflow"}},
     {ASSAY_ENDING_crash,
      ASSAY_LOG_EITHER,
      {"sigabrt|core dumped|abort()|aborted|assertion failed|check failed|panicked|fatal signal|"
-      "double free|heap corruption|terminate called|=signal 6|code 134|code -6|exitcode 134|"
-      "exit code: 134|process received signal"}},
+      "double free|heap corruption|terminate called|process received signal"}},
     {ASSAY_ENDING_worker_killed,
      ASSAY_LOG_EITHER,
      {"worker|actor|subprocess|child process|dataloader|data loader",
       "died|killed|exited unexpectedly|terminated unexpectedly|crashed|has died|dead"}},
-    {ASSAY_ENDING_signal,
-     ASSAY_LOG_EITHER,
-     {"sigkill|=signal 9|signal: killed|code 137|code: 137|code -9|exitcode 137|was killed|"
-      "been killed|=killed"}},
-    {ASSAY_ENDING_signal,
-     ASSAY_LOG_CONSEQUENCE,
-     {"sigterm|sigint|sighup|=signal 15|=signal 2|code 143|code: 143|code -15|code 130|"
-      "exitcode 143|termination signal|=terminated|=interrupted"}},
+    {ASSAY_ENDING_signal, ASSAY_LOG_EITHER, {"sigkill|signal: killed|was killed|been killed|=killed"}},
+    {ASSAY_ENDING_signal, ASSAY_LOG_CONSEQUENCE, {"sigterm|sigint|sighup|termination signal|=terminated|=interrupted"}},
     {ASSAY_ENDING_data,
      ASSAY_LOG_CAUSE,
      {"dataset|tokenizer|data shard|tfrecord|webdataset|parquet|arrow|jsonl", WRONG}},
@@ -230,12 +222,62 @@ size_t joblog_lower(const char *text, size_t length, char *to, size_t room)
     return put;
 }
 
+bool joblog_ending_of_code(int64_t code, assay_ending *ending, assay_log_role *role)
+{
+    static const struct {
+        int8_t signal;
+        assay_ending ending;
+        assay_log_role role;
+    } KINDS[] = {
+        {SIGILL, ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},        {SIGBUS, ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},
+        {SIGFPE, ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},        {SIGSEGV, ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},
+        {SIGABRT, ASSAY_ENDING_crash, ASSAY_LOG_EITHER},      {SIGKILL, ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
+        {SIGHUP, ASSAY_ENDING_signal, ASSAY_LOG_CONSEQUENCE}, {SIGINT, ASSAY_ENDING_signal, ASSAY_LOG_CONSEQUENCE},
+        {SIGTERM, ASSAY_ENDING_signal, ASSAY_LOG_CONSEQUENCE}};
+    const int64_t number = code < 0 ? -code : code - 128;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (KINDS[i].signal == number) {
+            *ending = KINDS[i].ending;
+            *role = KINDS[i].role;
+            return true;
+        }
+    return false;
+}
+
+/* Does a text name an exit code, "exit code: 134", "exitcode -9", or a signal, "signal 11", that says how a process ended? */
+static bool has_code(const char *low, size_t length, assay_ending *ending, assay_log_role *role)
+{
+    static const char *const words[] = {"code", "signal"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (const char *at = low; (at = joblog_find(at, length - (size_t)(at - low), words[i])) != NULL; at++) {
+            size_t from = (size_t)(at - low) + strlen(words[i]), digits = 0;
+            while (from < length && low[from] && strchr(" :=(", low[from]))
+                from++;
+            const bool minus = from < length && low[from] == '-';
+            int64_t value = 0;
+            for (from += minus; from < length && digits < 3 && assay_is_digit(low[from]); from++, digits++)
+                value = 10 * value + (low[from] - '0');
+            const int64_t code = minus || i == 1 ? -value : value;
+            if (digits > 0 && (from >= length || !is_word_byte(low[from])) && joblog_ending_of_code(code, ending, role))
+                return true;
+        }
+    return false;
+}
+
 bool joblog_guess(const char *text, size_t length, assay_ending *ending, assay_log_role *role)
 {
     char low[LOOKED_AT];
     const size_t size = joblog_lower(text, length, low, sizeof low);
+    assay_ending coded = ASSAY_ENDING_noise;
+    assay_log_role coded_role = ASSAY_LOG_NOISE;
+    const bool code = has_code(low, size, &coded, &coded_role);
     for (size_t i = 0; i < sizeof ENTRIES / sizeof *ENTRIES; i++) {
         bool all = true;
+        if (code && ENTRIES[i].ending == coded && ENTRIES[i].role == coded_role && !ENTRIES[i].group[1]) {
+            *ending = coded;
+            *role = coded_role;
+            return true;
+        }
         for (size_t g = 0; g < GROUPS && ENTRIES[i].group[g] && all; g++)
             all = has_one(low, size, ENTRIES[i].group[g]);
         if (all) {

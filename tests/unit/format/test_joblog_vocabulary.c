@@ -46,6 +46,9 @@ static void test_kinds(void)
         {"ended with code 139", ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},
         {"Check failed: a == b", ASSAY_ENDING_crash, ASSAY_LOG_EITHER},
         {"worker 7 died", ASSAY_ENDING_worker_killed, ASSAY_LOG_EITHER},
+        {"exit code: -7", ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},
+        {"exitcode=134", ASSAY_ENDING_crash, ASSAY_LOG_EITHER},
+        {"died from signal 11 and dumped core", ASSAY_ENDING_crash, ASSAY_LOG_CAUSE},
         {"signal 9", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
         {"no heartbeat for 300 s, terminating it", ASSAY_ENDING_signal, ASSAY_LOG_EITHER},
         {"no heartbeat for 300 s", ASSAY_ENDING_network, ASSAY_LOG_EITHER},
@@ -59,6 +62,7 @@ static void test_kinds(void)
                                        "line 401 of 503",                    /* no codes of HTTP */
                                        "signal 110",
                                        "code 1390",
+                                       "exit code 3",
                                        "execution time: see the overview",
                                        "the broadcast began"};
     assay_ending ending;

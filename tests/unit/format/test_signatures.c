@@ -5,11 +5,13 @@
  * `test_signatures --write` writes the table of docs/signatures/README.md. */
 #include "unit.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/regex.h"
+#include "format/joblog/joblog.h"
 
 typedef struct signature {
     const char *id, *class, *role, *scope, *literal, *regex, *sentence;
@@ -131,6 +133,37 @@ static bool is_told(const char *page, const signature *s)
     return said && (!next || said < next);
 }
 
+/* What launchers say of codes is of the kind that vocabulary.c has for them. */
+static void hold_codes(void)
+{
+    static const struct {
+        const char *front, *behind;
+        bool exits; /* 128 + N stands for signal N */
+    } SAID[] = {{"failed (exitcode: ", ") local_rank: 0 (pid: 7) of binary: a", false},
+                {"process 7 (local_rank 0) FAILED (exitcode ", ")", false},
+                {"Container rank 2 status failed cmd a code ", "", false},
+                {"x '--local_rank=1' exits with return code = ", "", false},
+                {"rank 3 ended with ", "", true},
+                {"=   EXIT CODE: ", "", true}};
+    for (int code = 1; code < 32; code++) {
+        assay_ending ending;
+        assay_log_role role;
+        if (!joblog_ending_of_code(-code, &ending, &role))
+            continue;
+        for (size_t i = 0; i < sizeof SAID / sizeof *SAID; i++) {
+            char line[128];
+            snprintf(line, sizeof line, "%s%d%s", SAID[i].front, SAID[i].exits ? 128 + code : -code, SAID[i].behind);
+            const size_t number = match(line, strlen(line));
+            const char *class = number < COUNT ? table[number].class : "none";
+            const bool is = strcmp(class, ending == ASSAY_ENDING_crash ? "crash" : "signal") == 0 ||
+                            (ending == ASSAY_ENDING_signal && code != SIGKILL && strcmp(class, "launcher") == 0);
+            if (!is)
+                fprintf(stderr, "%s: is taken for %s\n", line, class);
+            CU_ASSERT(is);
+        }
+    }
+}
+
 static void test_samples(void)
 {
     for (size_t i = 0; i < COUNT; i++) {
@@ -159,6 +192,7 @@ static void test_samples(void)
         }
         assay_buf_release(&page);
     }
+    hold_codes();
     for (size_t i = 0; i < COUNT; i++)
         assay_regex_free(compiled[i]);
 }
@@ -236,7 +270,10 @@ static int write_readme(void)
 
 int main(int argc, char **argv)
 {
-    CU_TestInfo tests[] = {
-        {"table", test_table}, {"samples", test_samples}, {"readme", test_readme}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"table", test_table},
+                           {"samples", test_samples},
+
+                           {"readme", test_readme},
+                           CU_TEST_INFO_NULL};
     return argc > 1 && strcmp(argv[1], "--write") == 0 ? write_readme() : unit_main("signatures", tests);
 }
