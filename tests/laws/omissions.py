@@ -36,10 +36,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import logs  # noqa: E402
 import s3  # noqa: E402
 from launch import ROOT, Checks, mpirun, run  # noqa: E402
+from left_behind import JSON_KEY, KEYS, PLAIN, job  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server, in_place  # noqa: E402
 
-PLAIN = ROOT / "tests" / "data" / "trials" / "ddp"
 SAYS = ("ls", "verify", "diff", "show", "metric", "topology", "groups", "history", "why")  # what these say is what they found
 IN_REPORTS = ("schema", "trials", "verdict", "name", "rules", "status", "severity", "findings_total", "aggregations")  # is read of a report
 NOT_TRIED = {"verify": (), "history": ("servers",), "why": ("changes", "keys")}  # `why` goes by names, and rules read what it finds
@@ -48,8 +48,6 @@ OTHERS = {"etag": lambda data: data, "short": lambda data: data[:-1], "long": la
 MANY = 40  # copies that one command reads
 ERRORS = {"ENOENT": 2, "EACCES": 13, "EIO": 5, "ESTALE": 116}
 FAULTS = list(itertools.product(("both", "stat", "open"), ERRORS)) + [("read", "EIO")]
-JSON_KEY = rb'"([A-Za-z_]+)" ?:'
-KEYS = {".json": JSON_KEY, ".yaml": rb"(?m)^([a-z_]+):", ".csv": rb"(?<![^,])([a-z_]+)(?=,)"}
 RULES = [{"rule": "ExplodingTensor"}, {"rule": "CheckpointStructure"}, {"rule": "MissingWorker"}]
 
 # What docs/format.md, profiler.md, traces.md, logs.md and checkpoints-as-trials.md say is not needed: of files the paths, of keys PATH:KEY.
@@ -369,19 +367,6 @@ class Subject:
                 told = Told(same, got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode())
                 self.checks.expect(told.names(path), "%s in S3: %s answers %s, %s: exit %d, not named: %s"
                                    % (self.name, path.name, status[i], command, got[0], told.text[-800:]))
-
-
-def job(folder):
-    """What a job left that ended well: outputs of ranks, what Slurm says, dumps, checkpoints, a log, records."""
-    data = ROOT / "tests" / "data"
-    for name, text in (("slurm-7.out", "0: step 1 loss 2.0\n"), ("attempt_0/0/stderr.log", "step 2 loss 1.0\n"), ("slurm.env", "SLURM_NNODES=1\n"),
-                       ("sacct.txt", "JobID|State|ExitCode|NodeList\n7|COMPLETED|0:0|n1\n")):
-        logs.write(folder / name, text)
-    shutil.copytree(data / "events" / "flight", folder / "dumps")
-    shutil.copytree(data / "formats" / "smdebug", folder / "records")
-    logs.csv(folder / "metrics", logs.curve(4))
-    for step in (1, 2):
-        shutil.copytree(data / "formats" / "checkpoint" / "step-20", folder / "saved" / ("checkpoint-%d" % step))
 
 
 def subjects(args, place):
