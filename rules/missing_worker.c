@@ -11,6 +11,8 @@
  *   failed  an exception ended a worker's process while others went on, or ended in order (the fact `failed`). The
  *           finding is at the last step that it wrote
  *   crashed an exception ended the processes of all workers: one finding, of the first of them
+ *   followed a worker ended because another one had: its exception says that a peer was gone, or a launcher stopped it at the
+ *           time of another worker's exception. The finding is at the last step of that other worker
  *   away    as absent, before the first step or behind the last one of a worker that closed its recording and went
  *           through fewer steps than others (the fact `closed`): it joined later, has fewer data, takes part by turns, or
  *           counts its own steps
@@ -24,7 +26,7 @@
 
 #include "workers.h"
 
-enum { ABSENT, AWAY, CRASHED, FAILED, KILLED, NEVER };
+enum { ABSENT, AWAY, CRASHED, FAILED, FOLLOWED, KILLED, NEVER };
 static const assay_param_def params[] = {
     ASSAY_INT_PARAM("num_steps", "1", 1, 1000000, "Consecutive saved steps a worker must miss."),
     {0},
@@ -63,6 +65,7 @@ typedef struct attendance {
     bool here;
     bool fewer, away; /* it went through fewer steps than others, and closed its recording; that was found */
     int64_t newest;   /* of all steps that it wrote */
+    double at;        /* when the last of them was written, by its newest tensor of any worker */
 } attendance;
 
 typedef struct roll {
@@ -79,6 +82,8 @@ static void note_modes(roll *r)
         assay_row row = assay_series_row(r->series, i);
         if (row.worker < r->workers && row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES)
             r->worker[row.worker].modes |= 1u << (int)row.value[MODE];
+        if (row.worker < r->workers)
+            r->worker[row.worker].at = row.value[TIME];
     }
 }
 
@@ -293,29 +298,7 @@ static void note_leaves(roll *r, assay_verdict *verdict)
                               count > NAMED ? " and more" : "");
 }
 
-static int test_closed(const roll *r, assay_verdict *verdict)
-{
-    const char *unclosed = assay_trial_fact(r->rule->trial, "unclosed");
-    int status = ASSAY_OK;
-    for (uint32_t w = 0; unclosed && status == ASSAY_OK && w < r->workers; w++) {
-        const assay_step_info *last =
-            assay_trial_step(r->rule->trial, assay_trial_find_step(r->rule->trial, r->worker[w].last));
-        char note[NOTE_ROOM];
-        if (!last)
-            continue;
-        snprintf(note, sizeof note, "%s step %" PRId64, assay_mode_name(last->mode), last->mode_step);
-        const assay_finding finding = {.step = last->step,
-                                       .tensor = ASSAY_NO_TENSOR,
-                                       .worker = w,
-                                       .test = KILLED,
-                                       .value_unit = KILLED,
-                                       .value = 1,
-                                       .note = note};
-        status = assay_findings_test(assay_verdict_findings(verdict),
-                                     is_listed(unclosed, assay_trial_worker(r->rule->trial, w)), &finding);
-    }
-    return status;
-}
+/* ---- ends ---- */
 
 /* What ended a worker's process, by the fact "NAME WHAT\nNAME WHAT"; NULL: it is not among them. *length: of WHAT. */
 static const char *ended_by(const char *list, const char *name, size_t *length)
@@ -329,49 +312,133 @@ static const char *ended_by(const char *list, const char *name, size_t *length)
     return NULL;
 }
 
-/* The worker that the fact names first, of those that wrote. */
-static uint32_t first_failed(const roll *r, const char *failed)
+/* Does an exception say that another process was gone, or did not come? So say gloo, NCCL, MPI and sockets. */
+static bool is_of_peer(const char *what, size_t length)
 {
-    uint32_t first = 0;
+    static const char *const words[] = {"losed by peer",     "eset by peer", "roken pipe", "remote process", "imed out",
+                                        "onnection refused", "NCCL",         "nccl",       "imeout"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(what, length, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+/* What is known of how the workers ended. */
+typedef struct ends {
+    const char *failed, *unclosed; /* facts; NULL: none did so */
+    uint32_t wrote, ended;         /* workers; of these, by an exception */
+    uint32_t first;                /* the first of those, which are listed by time; the number of workers: none */
+    bool own;                      /* its exception is its own, and does not say that another one was gone */
+    int64_t newest;                /* step of all workers */
+} ends;
+
+static ends find_ends(const roll *r)
+{
+    ends e = {.failed = assay_trial_fact(r->rule->trial, "failed"),
+              .unclosed = assay_trial_fact(r->rule->trial, "unclosed"),
+              .first = r->workers,
+              .newest = -1};
     const char *least = NULL;
     for (uint32_t w = 0; w < r->workers; w++) {
-        size_t length;
-        const char *at = r->worker[w].modes ? ended_by(failed, assay_trial_worker(r->rule->trial, w), &length) : NULL;
-        if (at && (!least || at < least)) {
-            least = at;
-            first = w;
-        }
+        size_t length = 0;
+        const char *what = ended_by(e.failed, assay_trial_worker(r->rule->trial, w), &length);
+        if (r->worker[w].modes == 0)
+            continue;
+        e.wrote++;
+        e.newest = r->worker[w].last > e.newest ? r->worker[w].last : e.newest;
+        if (!what)
+            continue;
+        const bool own = !is_of_peer(what, length);
+        e.ended++;
+        if (least && (own < e.own || (own == e.own && what > least)))
+            continue;
+        least = what;
+        e.own = own;
+        e.first = w;
     }
-    return first;
+    return e;
+}
+
+/* A finding that a worker followed another one into its end. It stands at the newest step, so that none comes before the end
+ * that it follows: what a process had not written yet when it was killed is lost. */
+static int add_followed(const roll *r, const ends *e, uint32_t w, const char *what, size_t length,
+                        assay_verdict *verdict)
+{
+    char note[NOTE_ROOM];
+    if (what)
+        snprintf(note, sizeof note, "%.*s", (int)length, what);
+    else
+        snprintf(note, sizeof note, "stopped behind %.60s, and wrote last at step %" PRId64,
+                 assay_trial_worker(r->rule->trial, e->first), r->worker[w].last);
+    const assay_finding finding = {.step = e->newest,
+                                   .tensor = ASSAY_NO_TENSOR,
+                                   .worker = w,
+                                   .test = FOLLOWED,
+                                   .value_unit = FOLLOWED,
+                                   .value = 1,
+                                   .note = note};
+    return assay_findings_test(assay_verdict_findings(verdict), true, &finding);
+}
+
+/* A launcher stops all processes behind the first that fails, within seconds. */
+static bool was_stopped(const roll *r, const ends *e, uint32_t w)
+{
+    enum { SECONDS = 30 };
+    return e->first < r->workers && e->own && r->worker[w].at >= r->worker[e->first].at - SECONDS;
+}
+
+static int test_closed(const roll *r, const ends *e, assay_verdict *verdict)
+{
+    int status = ASSAY_OK;
+    for (uint32_t w = 0; e->unclosed && status == ASSAY_OK && w < r->workers; w++) {
+        const assay_step_info *last =
+            assay_trial_step(r->rule->trial, assay_trial_find_step(r->rule->trial, r->worker[w].last));
+        const bool open = is_listed(e->unclosed, assay_trial_worker(r->rule->trial, w));
+        char note[NOTE_ROOM];
+        if (!last)
+            continue;
+        if (open && was_stopped(r, e, w)) {
+            status = add_followed(r, e, w, NULL, 0, verdict);
+            continue;
+        }
+        snprintf(note, sizeof note, "%s step %" PRId64, assay_mode_name(last->mode), last->mode_step);
+        const assay_finding finding = {.step = last->step,
+                                       .tensor = ASSAY_NO_TENSOR,
+                                       .worker = w,
+                                       .test = KILLED,
+                                       .value_unit = KILLED,
+                                       .value = 1,
+                                       .note = note};
+        status = assay_findings_test(assay_verdict_findings(verdict), open, &finding);
+    }
+    return status;
 }
 
 /* Where an exception ended the processes of all, one is enough to tell, and the first is the one to look at: others lose
  * whom they exchange gradients with. */
-static int test_failed(const roll *r, assay_verdict *verdict)
+static int test_failed(const roll *r, const ends *e, assay_verdict *verdict)
 {
     enum { ROOM = 400 };
-    const char *failed = assay_trial_fact(r->rule->trial, "failed");
-    uint32_t wrote = 0, ended = 0;
+    const bool all = e->ended == e->wrote;
     int status = ASSAY_OK;
-    size_t length = 0;
-    for (uint32_t w = 0; failed && w < r->workers; w++) {
-        wrote += r->worker[w].modes != 0;
-        ended += r->worker[w].modes != 0 && ended_by(failed, assay_trial_worker(r->rule->trial, w), &length);
-    }
-    const uint32_t first = first_failed(r, failed);
-    const bool all = ended == wrote;
-    for (uint32_t w = all ? first : 0; ended > 0 && status == ASSAY_OK && w < (all ? first + 1 : r->workers); w++) {
-        const char *what = ended_by(failed, assay_trial_worker(r->rule->trial, w), &length);
+    for (uint32_t w = all ? e->first : 0; e->ended > 0 && status == ASSAY_OK && w < (all ? e->first + 1 : r->workers);
+         w++) {
+        size_t length = 0;
+        const char *what = ended_by(e->failed, assay_trial_worker(r->rule->trial, w), &length);
         const assay_step_info *last =
             assay_trial_step(r->rule->trial, assay_trial_find_step(r->rule->trial, r->worker[w].last));
         char note[ROOM] = "";
         if (!last)
             continue;
+        if (what && !all && is_of_peer(what, length) && (e->own || e->unclosed)) {
+            status = add_followed(r, e, w, what, length, verdict);
+            continue;
+        }
         if (what)
             snprintf(note, sizeof note, "%.*s", (int)length, what);
-        if (what && all && wrote > 1)
+        if (what && all && e->wrote > 1)
             snprintf(note + strlen(note), sizeof note - strlen(note), ", on %.40s first, of all %" PRIu32,
-                     assay_trial_worker(r->rule->trial, w), wrote);
+                     assay_trial_worker(r->rule->trial, w), e->wrote);
         const assay_finding finding = {.step = last->step,
                                        .tensor = ASSAY_NO_TENSOR,
                                        .worker = w,
@@ -422,10 +489,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     note_modes(&r);
     note_leaves(&r, verdict);
     int status = test_steps(&r, verdict);
-    if (status == ASSAY_OK && !assay_param_text(rule->params, "worker"))
-        status = test_closed(&r, verdict);
-    if (status == ASSAY_OK && !assay_param_text(rule->params, "worker"))
-        status = test_failed(&r, verdict);
+    if (status == ASSAY_OK && !assay_param_text(rule->params, "worker")) {
+        const ends e = find_ends(&r);
+        status = test_closed(&r, &e, verdict);
+        ASSAY_THEN(status, test_failed(&r, &e, verdict));
+    }
     put_workers(&r, assay_verdict_json(verdict));
     free(r.worker);
     return status;
@@ -444,16 +512,17 @@ const assay_rule_ops assay_rule_missing_worker = {
         "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that "
         "node."),
     .params = params,
-    .tests = ASSAY_TEXTS("absent", "away", "crashed", "failed", "killed", "never"),
+    .tests = ASSAY_TEXTS("absent", "away", "crashed", "failed", "followed", "killed", "never"),
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
-    .value_units =
-        ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [AWAY] = "step(s) missed in a row", [CRASHED] = "time(s)",
-                    [FAILED] = "time(s)", [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
+    .value_units = ASSAY_TEXTS([ABSENT] = "step(s) missed in a row", [AWAY] = "step(s) missed in a row",
+                               [CRASHED] = "time(s)", [FAILED] = "time(s)", [FOLLOWED] = "time(s)",
+                               [KILLED] = "time(s)", [NEVER] = "of {workers} workers"),
     .sentences = ASSAY_TEXTS([ABSENT] = "{worker} wrote nothing at {when}",
                              [AWAY] = "{worker} has no {when}, and closed its recording after fewer steps than others",
                              [CRASHED] = "an exception ended the training behind {when}",
                              [FAILED] = "an exception ended {worker} behind {when}",
+                             [FOLLOWED] = "{worker} ended behind another worker, at {when}",
                              [KILLED] = "{worker} stopped without closing behind {when}",
                              [NEVER] = "{worker} never wrote anything"),
     .setup = times_setup,

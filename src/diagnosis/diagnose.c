@@ -91,10 +91,10 @@ static int by_time_and_place(const void *a, const void *b)
         return x->at < y->at ? -1 : 1;
     if (x->place != y->place)
         return x->place < y->place ? -1 : 1;
-    if ((x->kind->place == ASSAY_AT_ONE_WORKER || x->kind->place == ASSAY_AT_UPDATE ||
-         x->kind->place == ASSAY_AT_OUTCOME) &&
+    if ((x->kind->place == ASSAY_AT_WORKERS || x->kind->place == ASSAY_AT_ONE_WORKER ||
+         x->kind->place == ASSAY_AT_UPDATE || x->kind->place == ASSAY_AT_OUTCOME) &&
         x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1; /* the table has what says more of a worker, updates or losses first */
+        return x->kind < y->kind ? -1 : 1; /* the table has what says more of workers, updates or losses first */
     if (e->order != f->order)
         return e->order < f->order ? -1 : 1;
     if (e->severity != f->severity)

@@ -202,6 +202,23 @@ def all_workers_fail(folder):
 
 
 @case
+def one_fails_and_others_follow(folder):
+    """The first one lost its peer, the third one was stopped: neither is why the second one ended."""
+    peer = {"type": "RuntimeError", "message": "[pair.cc:598] Connection closed by peer [127.0.0.1]:18113", "mode": "TRAIN", "mode_step": 9, "step": 9}
+    where = failing(folder, {0: peer, 1: OF_SHAPE})
+    Path(where, "run/worker_2.json").write_bytes(json_bytes({"worker": "worker_2"}))
+    return where, [rule("fails", "MissingWorker", lambda e: [(f["worker"], f["test"]) for f in e["findings"]] == [("worker_0", "followed"), ("worker_1", "failed"), ("worker_2", "followed")])]
+
+
+@case
+def one_is_killed_and_others_follow(folder):
+    peer = {"type": "RuntimeError", "message": "NCCL error: remote process exited", "mode": "TRAIN", "mode_step": 9, "step": 9}
+    where = failing(folder, {0: peer, 1: peer})
+    Path(where, "run/worker_2.json").write_bytes(json_bytes({"worker": "worker_2"}))
+    return where, [rule("is killed", "MissingWorker", lambda e: [(f["worker"], f["test"]) for f in e["findings"]] == [("worker_0", "followed"), ("worker_1", "followed"), ("worker_2", "killed")])]
+
+
+@case
 def workers_that_end_oddly(folder):
     """Of other kinds than the hook writes, or interrupted."""
     odd = {0: {"type": 3, "message": []}, 1: "ValueError", 2: {"type": "KeyboardInterrupt", "message": ""}}
