@@ -40,6 +40,42 @@ bool assay_s3_is_hdf5_place(const char *place, size_t *length)
     return false;
 }
 
+static int is_this_one(void *context, const assay_s3_object *object)
+{
+    const char **key = context;
+    if (!object->is_prefix && *key && strcmp(object->key, *key) == 0)
+        *key = NULL;
+    return ASSAY_OK;
+}
+
+/* A place whose last part has a point may be an object: then that is the trial, as a file of a directory is one. Of a bucket
+ * that is not there the listing of the place says more. */
+static int find_only(const assay_store *store, s3_root *root, assay_error *err)
+{
+    assay_error why = {""};
+    char *key = assay_copy_text(root->place.prefix), *slash = key ? strrchr(key, '/') : NULL;
+    if (slash && !slash[1])
+        *slash = '\0';
+    const char *name = key ? strrchr(key, '/') : NULL, *seek = key;
+    name = name ? name + 1 : key;
+    int status = key ? ASSAY_OK : ASSAY_ENOMEM;
+    if (name && strchr(name, '.') && !assay_is_packed_name(name, strlen(name))) {
+        assay_s3_listing *listing = assay_s3_list_begin(root->place.bucket, key, ASSAY_S3_LEVEL, NULL);
+        status = listing ? assay_s3_list_finish(listing, is_this_one, &seek, &why) : ASSAY_ENOMEM;
+        if (status == ASSAY_OK && !seek) {
+            root->only = assay_copy_text(name);
+            root->place.prefix[name - key] = '\0';
+            status = root->only ? ASSAY_OK : ASSAY_ENOMEM;
+        }
+    }
+    free(key);
+    if (status == ASSAY_OK || status == ASSAY_ENOTFOUND)
+        return ASSAY_OK;
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory while opening it", store->location)
+                                  : assay_fail(err, status, "%s: cannot list it%s%s", store->location,
+                                               why.text[0] == ':' ? "" : ": ", why.text);
+}
+
 int s3_open(assay_store *store, const char *place, assay_error *err)
 {
     assay_error why = {""};
@@ -48,6 +84,7 @@ int s3_open(assay_store *store, const char *place, assay_error *err)
                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     if (status == ASSAY_OK && (status = assay_s3_open(&why)) != ASSAY_OK)
         assay_fail(err, status, "%s: %s", store->location, why.text);
+    ASSAY_THEN(status, find_only(store, root, err));
     if (status != ASSAY_OK) {
         if (root)
             assay_s3_place_release(&root->place);
@@ -59,6 +96,7 @@ int s3_open(assay_store *store, const char *place, assay_error *err)
     root->kept.most = KEPT_FILES;
     assay_buf_init(&root->key, KEY_MOST);
     store->root = root;
+    store->is_file = root->only != NULL;
     return ASSAY_OK;
 }
 
@@ -83,6 +121,7 @@ void s3_close(assay_store *store)
     free(root->facts.list);
     assay_buf_release(&root->key);
     assay_s3_place_release(&root->place);
+    free(root->only);
     free(root);
 }
 
@@ -116,7 +155,7 @@ static s3_directory *add_directory(s3_root *root, const char *path)
 static assay_s3_listing *begin_listing(s3_root *root, const char *path)
 {
     assay_buf prefix = ASSAY_BUF(KEY_MOST);
-    assay_put_format(&prefix, "%s%s%s", root->place.prefix, path, path[0] ? "/" : "");
+    assay_put_format(&prefix, "%s%s%s", root->place.prefix, path, path[0] ? "/" : root->only ? root->only : "");
     assay_put_u8(&prefix, '\0');
     assay_s3_listing *listing =
         assay_buf_status(&prefix) == ASSAY_OK
@@ -195,7 +234,7 @@ static int take_object(void *context, const assay_s3_object *object)
 static int visit_listed(s3_root *root, const char *path, listed *l, assay_error *err)
 {
     s3_directory *d = find_directory(root, path);
-    if (path[0] == '\0' && !d && root->tree_count == 0 && !root->one_by_one)
+    if (path[0] == '\0' && !root->only && !d && root->tree_count == 0 && !root->one_by_one)
         ASSAY_TRY(s3_tree_of_few(root, err));
     s3_tree *tree = s3_tree_listed(root, path);
     assay_s3_listing *listing = d && !tree ? d->listing : NULL;
@@ -211,12 +250,14 @@ static int visit_listed(s3_root *root, const char *path, listed *l, assay_error 
 }
 
 /* Takes away the second of equal names: an object may be called as the directory beside it is, as some programs mark
- * those. */
-static void drop_equal(assay_names *names)
+ * those. And all but one, where the trial is that object. */
+static void drop_equal(assay_names *names, const char *only)
 {
     size_t kept = 0;
     for (size_t i = 0; i < names->count; i++)
-        if (kept == 0 || strcmp(names->name[kept - 1], names->name[i]) != 0)
+        if (only && strcmp(names->name[i], only) != 0)
+            continue;
+        else if (kept == 0 || strcmp(names->name[kept - 1], names->name[i]) != 0)
             names->name[kept++] = names->name[i];
     names->count = kept;
 }
@@ -232,7 +273,7 @@ static int list_now(assay_store *store, const char *path, assay_names *out, assa
     ASSAY_THEN(status, s3_facts_set(&root->facts, &l.directory));
     ASSAY_THEN(status, assay_names_from_text((const char *)l.text.data, l.text.size, l.count, out));
     if (status == ASSAY_OK)
-        drop_equal(out);
+        drop_equal(out, path[0] ? NULL : root->only);
     assay_buf_release(&l.text);
     /* EUSAGE: a bucket that is not there is the user's to mend, and must not look like an empty trial. */
     if (status == ASSAY_ENOTFOUND) /* the bucket: then nothing is there */
@@ -269,6 +310,8 @@ int s3_list(assay_store *store, const char *directory, assay_names *out, assay_e
     s3_directory *d = find_directory(store->root, directory);
     assay_names names = {0};
     int status = ASSAY_OK;
+    if (((const s3_root *)store->root)->only && directory[0])
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: does not exist", directory);
     /* Names that were listed for a stamp are handed over once; the next s3_list() asks anew. */
     if (d && !d->listing) { /* as it was when its stamp was taken */
         names = d->names;

@@ -80,6 +80,8 @@ enum { S3_DEEP = 4 };
 
 typedef struct s3_root {
     assay_s3_place place;
+    char *
+        only; /* the trial is this object alone, and the prefix that of its directory; NULL: it is all below the prefix */
     s3_facts facts;
     s3_tree *tree; /* [tree_count] */
     size_t tree_count;

@@ -119,8 +119,29 @@ class Suite(s3_suite.Suite):
             done = launch(1, [self.assay, "run", "s3://runs/t/*", "--out", self.room / "runs"], env)
             self.checks.expect(done.code == 0 and "2 trials" in done.out, "%s" % done)
 
+    def check_one_object(self):
+        """An object is a trial as a file is one; what lies beside it, or begins with its name, is not read. Nor does `why` of a job miss it."""
+        with Server() as server:
+            for name, loss in (("metrics.csv", 0.25), ("metrics.csv.old", 0.5), ("more.csv", 0.75)):
+                server.put("runs", "job/metrics/" + name, b"step,loss\n" + b"".join(b"%d,%g\n" % (i, loss) for i in range(20)))
+            server.put("runs", "job/slurm-7.out", b"step 1 loss 0.5\ntraining done\n")
+            env = s3.environment(server.port, server.key, server.secret)
+            file = self.room / "metrics.csv"
+            file.write_bytes(b"step,loss\n" + b"".join(b"%d,0.25\n" % i for i in range(20)))
+            here = launch(1, [self.assay, "run", file, "--out", self.room / "file", "--digest"], env)
+            for ranks in self.ranks:
+                done = launch(ranks, [self.assay, "run", "s3://runs/job/metrics/metrics.csv", "--out", self.room / ("object-%d" % ranks), "--digest"], env)
+                wanted = here.out.split("\n")[0]
+                self.checks.expect(done.code == 0 and done.out.split("\n")[0] == wanted and wanted, "%d ranks: %s, in place of %s" % (ranks, done, here))
+                self.checks.expect("metrics.csv/metrics.csv" not in done.out + done.err, "%s" % done)
+                done = launch(ranks, [self.assay, "why", "s3://runs/job"], env)
+                self.checks.expect(done.code == 0 and "could be read" not in done.out and "metrics/metrics.csv: nothing wrong" in done.out, "%s" % done)
+            done = launch(1, [self.assay, "run", "s3://runs/job/metrics/none.csv"], env)
+            self.checks.expect(done.code != 0 and "no object lies there" in done.err, "%s" % done)
+
     def all(self):
         self.check_runs()
+        self.check_one_object()
         self.check_layouts()
         self.check_many()
 
