@@ -97,8 +97,11 @@ static size_t length_of_character(const char *at)
 /* U+0300 to U+036F: what stands on the letter before it. */
 static bool is_mark(const char *at)
 {
-    const unsigned char first = (unsigned char)at[0], second = (unsigned char)at[1];
-    return (first == 0xcc && second >= 0x80) || (first == 0xcd && second <= 0xaf && second >= 0x80);
+    const unsigned char first = (unsigned char)at[0];
+    if (first != 0xcc && first != 0xcd) /* the end, too: nothing stands behind it */
+        return false;
+    const unsigned char second = (unsigned char)at[1];
+    return second >= 0x80 && (first == 0xcc || second <= 0xaf);
 }
 
 bool assay_path_looks_like(const char *name, const char *known)
