@@ -11,7 +11,7 @@ from fifth_parts import Clouds, Curves, rng
 from loop import fit
 from seventeenth_parts import adam, by_hand, down, hills, mlp
 from sixteenth_parts import F, swirl
-from twentyfirst_parts import Masked, Stepper, Workers, by_sides, fleet_of
+from twentyfirst_parts import Masked, Stepper, by_sides, each_updates_a_third, fleet_of
 
 TRAININGS, cause = cause_set("twentyfirst")
 MSE = nn.MSELoss
@@ -406,21 +406,7 @@ def last_layer_is_left_out_of_the_exchange(path, seed):
 @cause(r"(?i)worker_1", 80)
 def one_third_is_no_longer_handed_round(path, seed):
     """ZeRO: from 80 on what worker 1 updates does not reach the others."""
-    net, plain = mlp(20, 24, 24, 6), Clouds(seed).shard(24, 3)
-    nets = [copy.deepcopy(net) for _ in range(3)]
-    team = Workers(path, nets, [optim.Adam(n[2 * r].parameters(), 5e-3) for r, n in enumerate(nets)], [CE() for _ in nets])
-    for step in range(180):
-        for n in nets:
-            n.zero_grad(set_to_none=True)
-        team.begin()
-        team.backward(plain, step)
-        team.exchange()
-        team.update()
-        for r, n in enumerate(nets):
-            for other in range(3):
-                if other != 1 or step < 80:
-                    n[2 * other].load_state_dict(nets[other][2 * other].state_dict())
-    team.finish()
+    each_updates_a_third(path, mlp(20, 24, 24, 6), Clouds(seed).shard(24, 3), 180, lambda worker, step: worker != 1 or step < 80)
 
 
 @cause(APART + "|two workers|worker", 90)

@@ -10,7 +10,7 @@ from loop import fit
 from registry import healthy_set
 from seventeenth_parts import adam, mlp
 from sixteenth_parts import F
-from twentyfirst_parts import Workers, fleet_of
+from twentyfirst_parts import Workers, each_updates_a_third, fleet_of
 
 CE, MSE = nn.CrossEntropyLoss, nn.MSELoss
 healthy = healthy_set("twentyfirst")
@@ -186,20 +186,7 @@ def shards_of_all_weights(path, seed):
 @healthy
 def moments_in_shares_of_workers(path, seed):
     """ZeRO: each of three workers updates a third of the layers by moments that it alone has, and gets the rest from the others."""
-    net, plain = mlp(20, 24, 24, 6), Clouds(seed).shard(24, 3)
-    nets = [copy.deepcopy(net) for _ in range(3)]
-    team = Workers(path, nets, [optim.Adam(n[2 * r].parameters(), 5e-3) for r, n in enumerate(nets)], [CE() for _ in nets])
-    for step in range(200):
-        for n in nets:
-            n.zero_grad(set_to_none=True)
-        team.begin()
-        team.backward(plain, step)
-        team.exchange()
-        team.update()
-        for r, n in enumerate(nets):
-            for other in range(3):
-                n[2 * other].load_state_dict(nets[other][2 * other].state_dict())
-    team.finish()
+    each_updates_a_third(path, mlp(20, 24, 24, 6), Clouds(seed).shard(24, 3), 200)
 
 
 @healthy

@@ -1,4 +1,6 @@
 """twentyfirst_parts.py - optimizers and loops of the twenty-first set: curvature by the diagonal or by sides of a matrix, steps without a schedule, shares of a state."""
+import copy
+
 import torch
 from torch import nn, optim
 
@@ -112,3 +114,21 @@ class Masked(nn.Module):
 
 def fleet_of(path, nets, rate=0.05, losses=None):
     return Workers(path, nets, [optim.SGD(n.parameters(), rate) for n in nets], losses or [nn.CrossEntropyLoss() for _ in nets])
+
+
+def each_updates_a_third(path, net, plain, steps, handed=lambda worker, step: True):
+    """ZeRO: each of three workers updates a third of the layers by moments that it alone has, and hands it to the others, if `handed`."""
+    nets = [copy.deepcopy(net) for _ in range(3)]
+    team = Workers(path, nets, [optim.Adam(n[2 * r].parameters(), 5e-3) for r, n in enumerate(nets)], [nn.CrossEntropyLoss() for _ in nets])
+    for step in range(steps):
+        for n in nets:
+            n.zero_grad(set_to_none=True)
+        team.begin()
+        team.backward(plain, step)
+        team.exchange()
+        team.update()
+        for r, n in enumerate(nets):
+            for other in range(3):
+                if handed(other, step):
+                    n[2 * other].load_state_dict(nets[other][2 * other].state_dict())
+    team.finish()
