@@ -82,14 +82,14 @@ def answer(what, data, etag, asked):
 class Told:
     """What a command said of a copy of the trial: `same` as of a sound one, or `lost`: by its exit code, or by problems of that kind."""
 
-    def __init__(self, same, lost, refused, text):
-        self.same, self.lost, self.refused, self.text = same, lost, refused, re.sub(r"\s+", " ", text)
+    def __init__(self, same, lost, refused, text, command=None):
+        self.same, self.lost, self.refused, self.text, self.command = same, lost, refused, re.sub(r"\s+", " ", text), command
 
     def with_text(self, text):
-        return Told(self.same, self.lost, self.refused, "%s %s" % (self.text, text))
+        return Told(self.same, self.lost, self.refused, "%s %s" % (self.text, text), self.command)
 
     def names(self, path):
-        if path.parent.name == "checkpoint-1" and "What was looked at" in self.text and re.search(r"see \d+ notes?", self.text):
+        if self.command == "why" and path.parent.name == "checkpoint-1" and re.search(r"see \d+ notes?", self.text):
             return True  # `why` looks at the newest checkpoint, and says of what it is held against that `verify --last` has a note
         return self.same or (self.lost and path.name in self.text)
 
@@ -167,7 +167,7 @@ class Subject:
         return got[0] == sound[0] and got[3:] == sound[3:] and (command not in SAYS or got[1] == sound[1])
 
     def told(self, got, command, ranks=1):
-        return Told(self.same(got, command, ranks), got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode())
+        return Told(self.same(got, command, ranks), got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode(), command)
 
     def tried(self, what, change, check, environment=None, many=None, copy=None, ranks=1, deep=False):
         """Makes the change to a copy, and checks what the main command says; `many` has that already. What is said of many copies at once
@@ -366,7 +366,7 @@ class Subject:
                 got = self.once(command, env=environment, trial="s3://b/t")
                 wanted.clear()
                 same = got[0] == before[0] and got[3:] == before[3:] and (command not in SAYS or got[1] == before[1])
-                told = Told(same, got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode())
+                told = Told(same, got[0] != 0, got[0] == 2, got[1] + got[2] + got[3].decode(), command)
                 self.checks.expect(told.names(path), "%s in S3: %s answers %s, %s: exit %d, not named: %s"
                                    % (self.name, path.name, status[i], command, got[0], told.text[-800:]))
 
